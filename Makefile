@@ -1,0 +1,94 @@
+# All that a user or CI runs. `make help` lists it.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+# Named by what it was made from and for, so that a changed lock or a moved tree makes it anew.
+VENV_READY := $(VENV)/.ready-$(shell { echo $(CURDIR); cat requirements/dev.txt pyproject.toml; } | sha256sum | cut -c1-16)
+INVENTORY ?= inventories/lab
+SCENARIO ?= default
+# Appended to every ansible-playbook, for example ARGS="--tags check -v".
+ARGS ?=
+
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+export PATH := $(BIN):$(PATH)
+
+# Asks for the sudo password only where one is needed and somebody can type it.
+SUDO_ASK = $(shell [ "$$(id -u)" = 0 ] || sudo -n true 2>/dev/null || { [ -t 0 ] && echo --ask-become-pass; })
+PLAY = $(BIN)/ansible-playbook -i $(INVENTORY) $(ARGS)
+YAML_TREES := $(wildcard site.yml requirements.yml .pre-commit-config.yaml .ansible-lint .yamllint artifacts inventories jobs \
+	library molecule playbooks roles tests)
+PYTHON_TREES := $(wildcard src filter_plugins lookup_plugins library jobs tests molecule)
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | awk -F'\t' '{printf "%-18s %s\n", $$1, $$2}'
+
+.PHONY: lab
+lab: venv ## bring up the whole warehouse in containers and run the PySpark job
+	$(PLAY) $(SUDO_ASK) playbooks/lab.yml
+
+.PHONY: lab-down
+lab-down: venv ## remove the lab's containers and network; the cache stays
+	$(PLAY) playbooks/lab_down.yml
+
+.PHONY: clean-cache
+clean-cache: venv ## remove the cache of artifacts, the lab's base image and its secrets
+	$(PLAY) playbooks/clean_cache.yml
+
+.PHONY: smoke
+smoke: venv ## run the PySpark job again on a running lab; writes build/smoke.json
+	$(PLAY) playbooks/smoke.yml
+
+.PHONY: artifacts
+artifacts: venv ## resolve, verify and cache what is installed (ARGS="--tags list" only prints it)
+	$(PLAY) playbooks/artifacts.yml
+
+.PHONY: artifacts-update
+artifacts-update: venv ## resolve a product anew and rewrite its lock: PRODUCT=hive
+	@[ -n "$(PRODUCT)" ] || { echo "Which product? make artifacts-update PRODUCT=hive" >&2; exit 2; }
+	$(PLAY) playbooks/artifacts_update.yml -e artifacts_update_product=$(PRODUCT)
+
+.PHONY: test
+test: lint unit molecule ## everything that CI checks: lint, unit, molecule
+
+.PHONY: lint
+lint: venv lint-ansible ## ruff, mypy --strict, yamllint, ansible-lint, shell syntax; all offline
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/yamllint --strict $(YAML_TREES)
+	bash -n .ci/run
+	sh -n requirements/venv.sh
+
+.PHONY: lint-ansible
+lint-ansible: venv
+	$(BIN)/ansible-lint --offline --strict
+
+.PHONY: unit
+unit: venv ## unit tests (under two minutes)
+	$(BIN)/pytest -n 2 --dist loadfile
+
+.PHONY: molecule
+molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default
+	$(BIN)/molecule test --scenario-name $(SCENARIO)
+
+.PHONY: bench-deploy
+bench-deploy: venv ## time a deployment: empty cache, warm cache, nothing to do
+	$(BIN)/python tests/bench/deploy.py
+
+.PHONY: docs
+docs: venv ## write the generated parts of docs/ anew
+	$(BIN)/python -m hopshive.variables_doc
+
+.PHONY: venv
+venv: $(VENV_READY) ## make or refresh .venv from requirements/dev.txt
+
+$(VENV_READY):
+	@requirements/venv.sh $(VENV) $@
+
+.PHONY: lock
+lock: venv ## write requirements/dev.txt anew from dev.in and pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade \
+		--custom-compile-command "make lock" --output-file requirements/dev.txt pyproject.toml requirements/dev.in
