@@ -1,0 +1,215 @@
+#!/usr/bin/python
+# Copyright: hopshive developers
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""What preflight must know of a host. Standard library only: it runs before anything is installed there."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: hopshive_host_info
+short_description: Tell what a host must be known for before hopshive is installed on it
+version_added: "0.1.0"
+description:
+  - Returns the distribution, the memory, the release of a JDK, the free space for paths that need not exist yet, and
+    the listening TCP ports with the process and the systemd unit that hold each.
+  - Needs Python 3.9 and nothing else on the host, and runs no command there. Run it as root, or the holders of other
+    users' ports stay unknown.
+options:
+  java_home:
+    description: Home of a JDK, whose file C(release) names its version.
+    type: path
+    required: true
+  paths:
+    description: Paths whose file systems are asked for free space, or their nearest parents that exist.
+    type: list
+    elements: path
+    default: []
+attributes:
+  check_mode:
+    support: full
+    description: Changes nothing.
+author:
+  - hopshive developers
+"""
+
+EXAMPLES = r"""
+- name: Look at the host
+  hopshive_host_info:
+    java_home: /usr/lib/jvm/java-17-openjdk-amd64
+    paths: [/opt/hopshive, /var/lib/hopshive]
+  register: host
+"""
+
+RETURN = r"""
+distribution:
+  description: The C(ID) of os-release.
+  returned: always
+  type: str
+  sample: debian
+version:
+  description: The C(VERSION_ID) of os-release.
+  returned: always
+  type: str
+  sample: "12"
+memory_mb:
+  description: The memory of the host, or the limit of the control group that the host is, in MiB.
+  returned: always
+  type: int
+  sample: 16384
+java_release:
+  description: The feature release of the JDK at O(java_home), or null if there is none.
+  returned: always
+  type: int
+  sample: 17
+disks:
+  description: Each file system once, with the paths that it holds and its free space in MiB.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {paths: [/opt/hopshive, /var/lib/hopshive], free_mb: 40960}
+listeners:
+  description: Listening TCP ports. C(pid) is 0, C(process) and C(unit) are empty where they could not be told.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {port: 22, pid: 612, process: sshd, unit: ssh.service}
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+LISTEN = "0A"
+
+
+def parse_os_release(text: str) -> tuple[str, str]:
+    """ID and VERSION_ID of an os-release file; empty where absent."""
+    values = dict(re.findall(r"^(\w+)=[\"']?(.*?)[\"']?\s*$", text, re.MULTILINE))
+    return values.get("ID", ""), values.get("VERSION_ID", "")
+
+
+def parse_java_release(text: str) -> int | None:
+    """The feature release from a JDK's file `release`: 17 of 17.0.9, 8 of 1.8.0_392."""
+    found = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', text, re.MULTILINE)
+    return int(found.group(1)) if found else None
+
+
+def parse_meminfo(text: str) -> int:
+    """MemTotal of /proc/meminfo in MiB."""
+    found = re.search(r"^MemTotal:\s+(\d+) kB", text, re.MULTILINE)
+    return int(found.group(1)) // 1024 if found else 0
+
+
+def parse_sockets(text: str) -> dict[str, int]:
+    """Listening sockets of /proc/net/tcp or tcp6: inode and port."""
+    sockets = {}
+    for line in text.splitlines()[1:]:
+        fields = line.split()
+        if len(fields) > 9 and fields[3] == LISTEN:
+            sockets[fields[9]] = int(fields[1].rpartition(":")[2], 16)
+    return sockets
+
+
+def parse_unit(text: str) -> str:
+    """The systemd unit of /proc/PID/cgroup: the innermost service or scope; empty if there is none."""
+    paths = {}
+    for line in text.splitlines():
+        _, controllers, path = line.split(":", 2)
+        paths[controllers] = path
+    # systemd keeps its units in its own hierarchy (version 1), or in the only one (version 2).
+    path = paths.get("name=systemd") or paths.get("") or ""
+    units = [part for part in path.split("/") if part.endswith((".service", ".scope"))]
+    return units[-1] if units else ""
+
+
+def _read(path: Path) -> str:
+    """A file's text; empty if it is not there, not ours to read, or of a process that has just ended."""
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _memory_mb(proc: Path, cgroup: Path) -> int:
+    memory = parse_meminfo(_read(proc / "meminfo"))
+    limit = _read(cgroup / "memory.max").strip()
+    return min(memory, int(limit) // 2**20) if limit.isdigit() else memory
+
+
+def _holders(proc: Path, inodes: set[str]) -> dict[str, int]:
+    """The process that holds each of the sockets, as far as it may be seen: inode and the lowest process id."""
+    holders: dict[str, int] = {}
+    for pid in sorted(int(entry.name) for entry in proc.iterdir() if entry.name.isdigit()):
+        try:
+            descriptors = list((proc / str(pid) / "fd").iterdir())
+        except OSError:
+            continue
+        for descriptor in descriptors:
+            try:
+                target = str(descriptor.readlink())
+            except OSError:
+                continue
+            inode = target[len("socket:[") : -1] if target.startswith("socket:[") else ""
+            if inode in inodes:
+                holders.setdefault(inode, pid)
+    return holders
+
+
+def listeners(proc: Path = Path("/proc")) -> list[dict[str, Any]]:
+    """Every listening TCP port of this network namespace, with process and unit."""
+    sockets = {**parse_sockets(_read(proc / "net/tcp")), **parse_sockets(_read(proc / "net/tcp6"))}
+    holders = _holders(proc, set(sockets))
+    found = {}
+    for inode, port in sockets.items():
+        pid = holders.get(inode, 0)
+        found[port, pid] = {
+            "port": port,
+            "pid": pid,
+            "process": _read(proc / str(pid) / "comm").strip() if pid else "",
+            "unit": parse_unit(_read(proc / str(pid) / "cgroup")) if pid else "",
+        }
+    return [found[key] for key in sorted(found)]
+
+
+def disks(paths: list[str]) -> list[dict[str, Any]]:
+    """Each file system that holds or will hold one of the paths, and its free MiB."""
+    found: dict[int, dict[str, Any]] = {}
+    for path in paths:
+        place = Path(path)
+        while not place.exists():
+            place = place.parent
+        status = os.statvfs(place)
+        free_mb = status.f_bavail * status.f_frsize // 2**20
+        disk = found.setdefault(place.stat().st_dev, {"paths": [], "free_mb": free_mb})
+        if path not in disk["paths"]:
+            disk["paths"].append(path)
+    return list(found.values())
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "java_home": {"type": "path", "required": True},
+            "paths": {"type": "list", "elements": "path", "default": []},
+        },
+        supports_check_mode=True,
+    )
+    distribution, version = parse_os_release(_read(Path("/etc/os-release")))
+    module.exit_json(
+        changed=False,
+        distribution=distribution,
+        version=version,
+        memory_mb=_memory_mb(Path("/proc"), Path("/sys/fs/cgroup")),
+        java_release=parse_java_release(_read(Path(module.params["java_home"]) / "release")),
+        disks=disks(module.params["paths"]),
+        listeners=listeners(),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""The action hopshive_preflight; documented in library/hopshive_preflight.py."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleError, AnsibleUndefinedVariable
+from ansible.plugins.action import ActionBase
+
+from hopshive.components import ROOT_GROUP
+from hopshive.preflight.host import Limits, check_hosts, host_info
+from hopshive.preflight.inventory import PASSWORD, HostVariables, Inventory, check_inventory
+from hopshive.preflight.problem import report
+
+CLUSTER = Path(__file__).parents[2] / "cluster"
+# Besides the numbers and what the user set: read by a check, or asked with on a host.
+NEEDED = {"cluster_java_home", "cluster_prefix", "cluster_data_dir", "cluster_metastore_database_user", PASSWORD}
+
+
+class ActionModule(ActionBase):
+    _requires_connection = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _, arguments = self.validate_argument_spec(
+            argument_spec={
+                "check": {"type": "str", "required": True, "choices": ["inventory", "hosts"]},
+                "found": {"type": "dict", "default": {}},
+                "disk_mb": {"type": "int", "default": 5120},
+                "memory_ratio": {"type": "float", "default": 1.0},
+                "shared_host": {"type": "bool", "default": False},
+            }
+        )
+        types = {
+            name: str(option.get("type", "str"))
+            for name, option in self._cluster("meta/argument_specs.yml")["argument_specs"]["main"]["options"].items()
+        }
+        variables = task_vars or {}
+        inventory = self._inventory(variables["hostvars"], variables.get("inventory_dir"), types)
+        if arguments["check"] == "inventory":
+            problems = check_inventory(inventory, types)
+            place = "in the inventory"
+        else:
+            found = {host: host_info(facts) for host, facts in arguments["found"].items()}
+            limits = Limits(arguments["disk_mb"], arguments["memory_ratio"], arguments["shared_host"])
+            problems = check_hosts(inventory, types, found, limits)
+            place = "on the hosts"
+        warnings = [problem.text for problem in problems if problem.warning]
+        text = report(problems, place)
+        if text:
+            return {**result, "failed": True, "msg": text, "warnings": warnings}
+        result.update(
+            changed=False,
+            warnings=warnings,
+            hosts={
+                host: {
+                    "java_home": variables.values.get("cluster_java_home", ""),
+                    "paths": [variables.values.get(name, "/") for name in ("cluster_prefix", "cluster_data_dir")],
+                }
+                for host, variables in inventory.hosts.items()
+            },
+        )
+        return result
+
+    def _cluster(self, path: str) -> dict[str, Any]:
+        """A file of the role cluster."""
+        loaded: dict[str, Any] = self._loader.load_from_file(str(CLUSTER / path), trusted_as_template=True)
+        return loaded
+
+    def _inventory(self, hostvars: Any, directory: str | None, types: dict[str, str]) -> Inventory:
+        """The inventory with, for each host beneath the root group, the variables that the roles will get there."""
+        # The hierarchy of groups is not among the variables; the inventory itself has it.
+        groups = hostvars._inventory.groups
+        root = groups.get(ROOT_GROUP)
+        members = {name: tuple(host.name for host in group.get_hosts()) for name, group in groups.items()}
+        defaults = {**self._cluster("defaults/main.yml"), **self._cluster("vars/main.yml")}
+        return Inventory(
+            groups=members,
+            components=tuple(child.name for child in root.child_groups) if root else (),
+            hosts={host: self._variables(hostvars, host, defaults, types) for host in members.get(ROOT_GROUP, ())},
+            directory=os.path.relpath(directory) if directory else "the inventory's directory",
+        )
+
+    def _variables(self, hostvars: Any, host: str, defaults: dict[str, Any], types: dict[str, str]) -> HostVariables:
+        raw = hostvars.raw_get(host)
+        given = frozenset(name for name in raw if name.startswith("cluster_"))
+        templar = self._templar.copy_with_new_env(available_variables={**defaults, **raw, "hostvars": hostvars})
+        values, broken = {}, {}
+        for name in given | NEEDED | {name for name, kind in types.items() if kind == "int"}:
+            try:
+                values[name] = templar.template(raw[name] if name in raw else defaults[name])
+            except KeyError:
+                continue
+            except AnsibleUndefinedVariable as error:
+                broken[name] = str(error.message).rstrip(".")
+            except AnsibleError as error:
+                # Only the kind of error for a secret: its text may quote the value.
+                broken[name] = type(error).__name__ if name == PASSWORD else str(error.message).rstrip(".")
+        return HostVariables(values, given, broken)

@@ -1,0 +1,320 @@
+"""Checks of the inventory alone: its groups, and the variables that its hosts get. No host is asked."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hopshive.components import COMPONENTS, ROOT_GROUP
+from hopshive.preflight.problem import Problem, listed, merged
+
+PASSWORD = "cluster_metastore_database_password"  # noqa: S105 the name of a variable
+PASSWORD_LENGTH = 12
+# Words that stand in examples, and digits and signs that are put behind them.
+COMMON_PASSWORDS = frozenset(
+    ("admin", "changeit", "changeme", "default", "example", "hadoop", "hive", "hiveuser", "hopshive", "keystore")
+    + ("mariadb", "metastore", "mysql", "pass", "passwd", "password", "qwerty", "root", "secret", "test", "welcome")
+)
+# Variables that older releases had: the old name, and the new one or None if there is none.
+RENAMED: Mapping[str, str | None] = {}
+# Answered by a check of its own.
+_CHECKED_APART = frozenset({"cluster_nameservice"})
+
+_KINDS = {
+    "int": "a whole number",
+    "bool": "true or false",
+    "str": "a text",
+    "path": "a path",
+    "float": "a number",
+    "list": "a list",
+    "dict": "a mapping",
+}
+
+
+@dataclass(frozen=True)
+class HostVariables:
+    """The variables of one host.
+
+    `values` are the effective ones, defaults included; `given` are the names that the user set; `broken` are those
+    that could not be computed, with the reason.
+    """
+
+    values: Mapping[str, object] = field(default_factory=dict)
+    given: frozenset[str] = frozenset()
+    broken: Mapping[str, str] = field(default_factory=dict)
+
+    def number(self, name: str) -> int | None:
+        """The value as a whole number; None if it is none, or unset."""
+        return _number(self.values.get(name))
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The groups with their hosts (children's included), the direct children of `hopshive`, each host's variables.
+
+    `directory` is where the inventory lies, for advice.
+    """
+
+    groups: Mapping[str, tuple[str, ...]]
+    components: tuple[str, ...]
+    hosts: Mapping[str, HostVariables]
+    directory: str = "inventories/prod"
+
+    def members(self, component: str) -> tuple[str, ...]:
+        """The hosts of a component."""
+        return self.groups.get(component, ())
+
+    def components_of(self, host: str) -> list[str]:
+        """The components placed on a host, in the order of the table of components."""
+        return [name for name in COMPONENTS if host in self.members(name)]
+
+
+def check_inventory(
+    inventory: Inventory,
+    types: Mapping[str, str],
+    renamed: Mapping[str, str | None] = RENAMED,
+) -> list[Problem]:
+    """Every problem of an inventory.
+
+    `types` maps each variable of the role `cluster` to its type in the role's argument specification.
+    """
+    return [
+        *_check_groups(inventory),
+        *_check_placement(inventory),
+        *_check_names(inventory, types, renamed),
+        *_check_types(inventory, types),
+        *_check_password(inventory),
+        *_check_ports(inventory, types),
+        *_check_containers(inventory),
+    ]
+
+
+def component_of(variable: str, ending: str) -> str | None:
+    """The component that a variable such as `cluster_metastore_port` (ending `port`) belongs to, by its name."""
+    for name in COMPONENTS:
+        if re.fullmatch(rf"cluster_{name}_(?:\w+_)?{ending}", variable):
+            return name
+    return None
+
+
+def ports_of(inventory: Inventory, host: str, names: Iterable[str]) -> dict[str, int]:
+    """The ports that the components placed on a host listen on: variable and port."""
+    placed = set(inventory.components_of(host))
+    ports = {}
+    for name in names:
+        port = inventory.hosts[host].number(name)
+        if port is not None and component_of(name, "port") in placed:
+            ports[name] = port
+    return ports
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def _check_groups(inventory: Inventory) -> Iterator[Problem]:
+    if ROOT_GROUP not in inventory.groups:
+        yield Problem(
+            f"The inventory has no group {ROOT_GROUP}: put the component groups ({', '.join(COMPONENTS)}) beneath it"
+        )
+        return
+    for group in inventory.components:
+        if group not in COMPONENTS:
+            hint = _nearest(group, COMPONENTS) or f"the components are {', '.join(COMPONENTS)}."
+            yield Problem(
+                f"The group {group} beneath {ROOT_GROUP} is no component: {hint}"
+                f" Groups of your own stand beside {ROOT_GROUP}, not beneath it"
+            )
+    for name, component in COMPONENTS.items():
+        if component.required and not inventory.members(name):
+            yield Problem(f"The group {name} has no host: name at least one beneath {ROOT_GROUP}")
+    for host in inventory.groups[ROOT_GROUP]:
+        if not inventory.components_of(host):
+            yield Problem(
+                f"The host {host} is in no component group, so nothing would run on it: put it into one of"
+                f" {', '.join(COMPONENTS)}, or take it out of {ROOT_GROUP}"
+            )
+
+
+def _check_placement(inventory: Inventory) -> Iterator[Problem]:
+    high_availability = {
+        "namenode": "NameNode HA is not offered by this version",
+        "resourcemanager": "ResourceManager HA is not offered by this version",
+        "mariadb": "the metastore has one MariaDB",
+    }
+    for name, component in COMPONENTS.items():
+        hosts = inventory.members(name)
+        if not component.replicated and len(hosts) > 1:
+            unset = ""
+            if name == "namenode" and not _named_nameservice(inventory):
+                unset = " and cluster_nameservice is not set"
+            yield Problem(
+                f"The group {name} has {len(hosts)} hosts ({listed(hosts)}){unset}: {high_availability[name]},"
+                " so leave one host in it"
+            )
+    if _named_nameservice(inventory):
+        yield Problem(
+            f"cluster_nameservice is set: {high_availability['namenode']}, so remove it and leave one host in namenode"
+        )
+    quorum = inventory.members("zookeeper")
+    if quorum and len(quorum) % 2 == 0:
+        yield Problem(
+            f"The group zookeeper has {len(quorum)} hosts ({listed(quorum)}): an even number survives no more failures"
+            f" than {len(quorum) - 1}, so add one or take one out"
+        )
+
+
+def _named_nameservice(inventory: Inventory) -> bool:
+    return any("cluster_nameservice" in variables.given for variables in inventory.hosts.values())
+
+
+def _check_names(
+    inventory: Inventory, types: Mapping[str, str], renamed: Mapping[str, str | None]
+) -> Iterator[Problem]:
+    findings = []
+    for host, variables in inventory.hosts.items():
+        for name in sorted(variables.given):
+            if name in renamed:
+                new = renamed[name]
+                advice = f"is now called {new}: rename it" if new else "has gone: remove it"
+                findings.append((f"The variable {name} {advice} (set for {{hosts}})", host))
+            elif name.startswith("cluster_") and name not in types and name not in _CHECKED_APART:
+                hint = _nearest(name, types) or "docs/variables.md lists those there are."
+                findings.append((f"The variable {name} is unknown: {hint} (set for {{hosts}})", host))
+    yield from merged(findings, inventory.hosts)
+
+
+def _check_types(inventory: Inventory, types: Mapping[str, str]) -> Iterator[Problem]:
+    findings = []
+    for host, variables in inventory.hosts.items():
+        for name, reason in variables.broken.items():
+            if name in types and name != PASSWORD:
+                findings.append((f"{name} cannot be computed ({reason}): correct it (for {{hosts}})", host))
+        for name, kind in types.items():
+            if name not in variables.given or name in variables.broken or name == PASSWORD:
+                continue
+            value = variables.values.get(name)
+            wanted = _wanted(name, kind, value)
+            if wanted:
+                findings.append((f"{name} is {value!r}: it must be {wanted} (for {{hosts}})", host))
+    yield from merged(findings, inventory.hosts)
+
+
+def _wanted(name: str, kind: str, value: object) -> str:
+    """What a value should have been; empty if it is that."""
+    number = _number(value)
+    if kind == "int" and name.endswith("_port"):
+        good = number is not None and 1024 <= number <= 65535
+        return "" if good else "a port from 1024 to 65535 (the services run unprivileged)"
+    if kind == "int" and name.endswith("_mb"):
+        return "" if number is not None and number > 0 else "a whole number of MiB"
+    fits = {
+        "int": number is not None,
+        "float": number is not None or isinstance(value, float),
+        "bool": isinstance(value, bool) or str(value).lower() in {"true", "false", "yes", "no"},
+        "str": isinstance(value, str | int | float) and not isinstance(value, bool),
+        "path": isinstance(value, str),
+        "list": isinstance(value, list | tuple),
+        "dict": isinstance(value, Mapping),
+    }.get(kind, True)
+    return "" if fits else _KINDS[kind]
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and re.fullmatch(r"\d+", value.strip()):
+        return int(value)
+    return None
+
+
+def _check_password(inventory: Inventory) -> Iterator[Problem]:
+    """The metastore's database password: set, of the user's own making, the same everywhere. It is never shown."""
+    vault = f"{inventory.directory}/group_vars/all/vault.yml"
+    advice = f"put one of your own into {vault} (ansible-vault create, or edit if it is there)"
+    findings = []
+    passwords = set()
+    hosts = sorted({host for name in ("mariadb", "metastore", "server2") for host in inventory.members(name)})
+    for host in hosts:
+        variables = inventory.hosts[host]
+        password = variables.values.get(PASSWORD)
+        if PASSWORD in variables.broken:
+            findings.append((f"{PASSWORD} cannot be computed ({variables.broken[PASSWORD]}): {advice}", host))
+            continue
+        if password is None or password == "":
+            findings.append((f"{PASSWORD} is not set: {advice}", host))
+            continue
+        passwords.add(str(password))
+        weakness = password_weakness(str(password), str(variables.values.get("cluster_metastore_database_user", "")))
+        if weakness:
+            findings.append((f"{PASSWORD} {weakness}: {advice}", host))
+    yield from merged(((f"{text} (for {{hosts}})", host) for text, host in findings), hosts)
+    if len(passwords) > 1:
+        yield Problem(
+            f"{PASSWORD} differs between the hosts of mariadb, metastore and server2: set it once, for all of them"
+        )
+
+
+def password_weakness(password: str, user: str) -> str:
+    """Why a password must not be used, without the password; empty if it may be."""
+    if password.lower() == user.lower():
+        return "is the name of its user"
+    if re.sub(r"[\W\d_]+", "", password.lower()) in COMMON_PASSWORDS:
+        return "is a word from the examples, known to everyone"
+    if len(password) < PASSWORD_LENGTH:
+        return f"has {len(password)} characters, fewer than {PASSWORD_LENGTH}"
+    if len(set(password)) < 5:
+        return "repeats a few characters"
+    return ""
+
+
+def _check_ports(inventory: Inventory, types: Mapping[str, str]) -> Iterator[Problem]:
+    findings = []
+    for host in inventory.hosts:
+        users: dict[int, list[str]] = {}
+        for name, port in ports_of(inventory, host, types).items():
+            users.setdefault(port, []).append(name)
+        for port, names in users.items():
+            if len(names) > 1:
+                findings.append(
+                    (f"{' and '.join(names)} are both {port} on {{hosts}}: give each a port of its own", host)
+                )
+    yield from merged(findings, inventory.hosts)
+
+
+def _check_containers(inventory: Inventory) -> Iterator[Problem]:
+    """The ResourceManager grants containers up to its maximum; one that fits no NodeManager waits for ever."""
+    offers = {
+        host: offer
+        for host in inventory.members("nodemanager")
+        if (offer := inventory.hosts[host].number("cluster_nodemanager_memory_mb")) is not None
+    }
+    for scheduler in inventory.members("resourcemanager")[:1]:
+        variables = inventory.hosts[scheduler]
+        most = variables.number("cluster_container_max_mb")
+        least = variables.number("cluster_container_min_mb")
+        if most is None:
+            continue
+        if offers and most > max(offers.values()):
+            yield Problem(
+                f"cluster_container_max_mb is {most} MiB on {scheduler}, but no NodeManager offers more than"
+                f" {max(offers.values())} MiB: lower it, or raise cluster_nodemanager_memory_mb; set both for all hosts"
+            )
+        if least is not None and least > most:
+            yield Problem(f"cluster_container_min_mb ({least} MiB) is above cluster_container_max_mb ({most} MiB)")
+        findings = []
+        for host in sorted({host for name in ("server2", "client") for host in inventory.members(name)}):
+            for name in ("cluster_tez_container_mb", "cluster_tez_am_mb"):
+                size = inventory.hosts[host].number(name)
+                if size is not None and size > most:
+                    findings.append(
+                        (
+                            f"{name} is {size} MiB on {{hosts}}, more than one container may have"
+                            f" (cluster_container_max_mb, {most} MiB): lower it, or raise that",
+                            host,
+                        )
+                    )
+        yield from merged(findings, inventory.hosts)
