@@ -1,0 +1,122 @@
+"""What a converged warehouse must show on its hosts, asked with the clients that its users have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+# Component: unit, user that it runs as.
+SERVICES = {
+    "mariadb": ("mariadb", "mysql"),
+    "zookeeper": ("zookeeper", "zookeeper"),
+    "namenode": ("hadoop-hdfs-namenode", "hdfs"),
+    "datanode": ("hadoop-hdfs-datanode", "hdfs"),
+    "resourcemanager": ("hadoop-yarn-resourcemanager", "yarn"),
+    "nodemanager": ("hadoop-yarn-nodemanager", "yarn"),
+    "metastore": ("hive-metastore", "hive"),
+    "server2": ("hive-server2", "hive"),
+}
+
+
+def variables(host: Any) -> dict[str, Any]:
+    return dict(host.ansible.get_variables())
+
+
+def only_in(host: Any, group: str) -> None:
+    if group not in variables(host)["group_names"]:
+        pytest.skip(f"this host is not in the group {group}")
+
+
+def run(host: Any, command: str, user: str = "root") -> str:
+    """Standard output of a command; a failure shows everything that it said."""
+    shell = f"su -s /bin/sh {user} -c '{command}'" if user != "root" else command
+    result = host.run(shell)
+    assert result.rc == 0, f"{command}: exit {result.rc}\n{result.stdout}\n{result.stderr}"
+    return str(result.stdout)
+
+
+@pytest.mark.parametrize("component", SERVICES)
+def test_the_service_runs_as_its_own_user_and_starts_with_the_host(host: Any, component: str) -> None:
+    only_in(host, component)
+    unit, user = SERVICES[component]
+    service = host.service(unit)
+    journal = host.run(f"journalctl --no-pager --lines 40 --unit {unit}").stdout
+    assert service.is_running, journal
+    assert service.is_enabled
+    pid = run(host, f"systemctl show --property MainPID --value {unit}").strip()
+    assert run(host, f"ps --no-headers -o user:32 -p {pid}").strip() == user
+
+
+@pytest.mark.parametrize("component", SERVICES)
+def test_the_unit_survives_ten_minutes_without_what_it_needs(host: Any, component: str) -> None:
+    only_in(host, component)
+    unit, _ = SERVICES[component]
+    shown = run(host, f"systemctl show {unit} --property Restart,RestartUSec,StartLimitIntervalUSec,StartLimitBurst,LimitNOFILE")
+    values = dict(line.split("=", 1) for line in shown.splitlines())
+    assert values["Restart"] == "on-failure"
+    assert int(values["LimitNOFILE"]) >= 20000
+    assert values["RestartUSec"] == "5s"
+    # Five seconds between the attempts: so many of them take longer than ten minutes.
+    assert int(values["StartLimitBurst"]) * 5 > 600
+
+
+def test_no_unit_of_the_host_has_failed(host: Any) -> None:
+    assert run(host, "systemctl list-units --state=failed --no-legend --plain") == ""
+
+
+def test_the_journal_is_bounded(host: Any) -> None:
+    assert "SystemMaxUse=" in host.file("/etc/systemd/journald.conf.d/hopshive.conf").content_string
+
+
+def test_users_have_their_fixed_ids(host: Any) -> None:
+    ids = {name: host.user(name).uid for name in ("hdfs", "yarn", "hive", "zookeeper", "spark")}
+    assert ids == {"hdfs": 1511, "yarn": 1512, "hive": 1513, "zookeeper": 1514, "spark": 1515}
+
+
+def test_hdfs_has_the_directories_of_the_platform(host: Any) -> None:
+    only_in(host, "client")
+    # With the options of a long listing: mode, owner, group and path.
+    wanted = {
+        "/tmp": "drwxrwxrwt hdfs hadoop",  # noqa: S108 - a directory on HDFS
+        "/tmp/hive": "drwxrwxrwt hive hadoop",  # noqa: S108
+        "/user/hive": "drwxr-x--t hive hive",
+        "/user/spark": "drwxr-x--- spark hadoop",
+        "/apps/hive": "drwxr-xr-t hive hadoop",
+        "/apps/tez": "drwxrwxr-t hdfs hadoop",
+        "/warehouse/hopshive": "drwxr-xr-t hive hadoop",
+        "/warehouse/hopshive/managed": "drwxr-xr-t hive hadoop",
+        "/warehouse/hopshive/external": "drwxrwxrwt hive hadoop",
+    }
+    lines = run(host, "hdfs dfs -ls -d " + " ".join(wanted), user="hdfs").splitlines()
+    seen = {fields[7]: f"{fields[0]} {fields[2]} {fields[3]}" for fields in (line.split() for line in lines)}
+    assert seen == wanted
+
+
+def test_yarn_lists_its_node(host: Any) -> None:
+    only_in(host, "client")
+    assert "RUNNING" in run(host, "yarn node -list", user="spark")
+
+
+def test_beeline_without_an_address_finds_hiveserver2_through_zookeeper(host: Any) -> None:
+    only_in(host, "client")
+    command = 'beeline --silent=true --outputformat=tsv2 --showHeader=false -n spark -e "SHOW DATABASES"'
+    assert "default" in run(host, command, user="spark").splitlines()
+
+
+def test_spark_sql_reads_the_metastore_through_its_own_client(host: Any) -> None:
+    only_in(host, "client")
+    command = 'spark-sql --master "local[1]" -e "SHOW DATABASES"'
+    assert "default" in run(host, command, user="spark").split()
+
+
+def test_schematool_finds_the_schema_of_this_release(host: Any) -> None:
+    only_in(host, "metastore")
+    said = run(host, "schematool -dbType mysql -info")
+    assert "Metastore schema version:\t\t4.0.0" in said or "4.0.0" in said
+
+
+def test_housekeeping_has_its_mutex_rows(host: Any) -> None:
+    only_in(host, "mariadb")
+    query = "SELECT COUNT(*) FROM metastore.AUX_TABLE WHERE MT_KEY2 = 0"
+    assert int(run(host, f"mariadb --batch --skip-column-names -e '{query}'")) >= 5
