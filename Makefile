@@ -34,7 +34,7 @@ lab-down: venv ## remove the lab's containers and network; the cache stays
 	$(PLAY) playbooks/lab_down.yml
 
 .PHONY: clean-cache
-clean-cache: venv ## remove the cache of artifacts, the lab's base image and its secrets
+clean-cache: venv ## remove the cache of artifacts and the base image
 	$(PLAY) playbooks/clean_cache.yml
 
 .PHONY: smoke
