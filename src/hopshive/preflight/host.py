@@ -102,7 +102,7 @@ def check_hosts(
 
 
 def memory_need(inventory: Inventory, hosts: Iterable[str]) -> dict[str, int]:
-    """What is placed on the hosts takes, by component and for `containers`, in MiB; what has no size is left out."""
+    """The MiB that the hosts' daemons may take, by component, and their `containers`; what has no size is left out."""
     need: dict[str, int] = {}
 
     def add(name: str, size: float) -> None:

@@ -1,0 +1,433 @@
+"""What preflight refuses: a test for each check, over plain values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hopshive.components import COMPONENTS
+from hopshive.preflight.host import Disk, HostInfo, Limits, Listener, check_hosts, host_info, memory_need
+from hopshive.preflight.inventory import PASSWORD, HostVariables, Inventory, check_inventory, password_weakness
+from hopshive.preflight.problem import Problem, listed, merged, report
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+GOOD_PASSWORD = "kXw2-unguessed-91"
+DEFAULTS: dict[str, Any] = {
+    "cluster_address": "localhost",
+    "cluster_java_home": "/usr/lib/jvm/java-17-openjdk-amd64",
+    "cluster_manage_users": True,
+    "cluster_job_users": ["spark"],
+    "cluster_users": {"hdfs": {"uid": 1511}},
+    "cluster_metastore_database_user": "hive",
+    "cluster_mariadb_buffer_pool_mb": 100,
+    "cluster_metastore_heap_mb": 1000,
+    "cluster_nodemanager_heap_mb": 200,
+    "cluster_nodemanager_memory_mb": 4096,
+    "cluster_container_min_mb": 256,
+    "cluster_container_max_mb": 4096,
+    "cluster_tez_am_mb": 512,
+    "cluster_tez_container_mb": 1024,
+    "cluster_mariadb_port": 3306,
+    "cluster_metastore_port": 9083,
+    "cluster_server2_port": 10000,
+    "cluster_server2_http_port": 10002,
+}
+KINDS = {int: "int", str: "str", bool: "bool", list: "list", dict: "dict"}
+TYPES = {**{name: KINDS[type(value)] for name, value in DEFAULTS.items()}, PASSWORD: "str"}
+PLACEMENT = {
+    "mariadb": ("master",),
+    "zookeeper": ("master",),
+    "namenode": ("master",),
+    "datanode": ("worker",),
+    "resourcemanager": ("master",),
+    "nodemanager": ("worker",),
+    "metastore": ("master",),
+    "server2": ("edge",),
+    "client": ("edge",),
+}
+
+
+def inventory(
+    placement: Mapping[str, tuple[str, ...]] | None = None,
+    given: Mapping[str, Mapping[str, Any]] | None = None,
+    more_groups: Mapping[str, tuple[str, ...]] | None = None,
+    broken: Mapping[str, str] | None = None,
+) -> Inventory:
+    """A lab's inventory with some groups placed otherwise; `given` is what is set for a host, or for `all`."""
+    groups = {**PLACEMENT, **(placement or {})}
+    beneath = {**groups, **(more_groups or {})}
+    hosts = sorted({host for members in beneath.values() for host in members})
+    variables = {}
+    for host in hosts:
+        own = {PASSWORD: GOOD_PASSWORD, **(given or {}).get("all", {}), **(given or {}).get(host, {})}
+        own = {name: value for name, value in own.items() if value is not None and name not in (broken or {})}
+        variables[host] = HostVariables({**DEFAULTS, **own}, frozenset(own), broken or {})
+    return Inventory({**beneath, "hopshive": tuple(hosts)}, tuple(beneath), variables)
+
+
+def errors(checked: Inventory, **options: Any) -> list[str]:
+    return [problem.text for problem in check_inventory(checked, TYPES, **options)]
+
+
+def only_error(checked: Inventory, **options: Any) -> str:
+    found = errors(checked, **options)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def test_a_good_inventory_has_no_problem() -> None:
+    assert errors(inventory()) == []
+
+
+def test_an_unknown_component_group_is_named_with_the_nearest() -> None:
+    text = only_error(inventory(more_groups={"metastores": ("master",)}))
+    assert "group metastores" in text
+    assert "did you mean metastore?" in text
+
+
+def test_an_unknown_group_like_no_component_lists_them() -> None:
+    assert "mariadb, zookeeper, namenode" in only_error(inventory(more_groups={"xyz": ("master",)}))
+
+
+def test_without_the_root_group_nothing_else_is_asked_of_groups() -> None:
+    assert "has no group hopshive" in only_error(Inventory({"all": ()}, (), {}))
+
+
+@pytest.mark.parametrize("group", [name for name, component in COMPONENTS.items() if component.required])
+def test_a_required_group_without_hosts_is_named(group: str) -> None:
+    assert f"The group {group} has no host" in " ".join(errors(inventory({group: ()})))
+
+
+def test_a_client_is_not_required() -> None:
+    assert errors(inventory({"client": ()})) == []
+
+
+def test_a_host_in_no_component_group_is_named() -> None:
+    placed = inventory(more_groups={"client": ("edge",)})
+    lone = Inventory(
+        {**placed.groups, "hopshive": (*placed.groups["hopshive"], "spare")},
+        placed.components,
+        {**placed.hosts, "spare": HostVariables(DEFAULTS)},
+    )
+    assert "The host spare is in no component group" in only_error(lone)
+
+
+def test_two_namenodes_want_a_service_name_that_this_version_lacks() -> None:
+    text = only_error(inventory({"namenode": ("master", "worker")}))
+    assert "namenode has 2 hosts (master, worker)" in text
+    assert "cluster_nameservice is not set" in text
+    assert "NameNode HA is not offered by this version" in text
+
+
+def test_a_service_name_alone_does_not_bring_namenode_ha() -> None:
+    found = errors(inventory({"namenode": ("master", "worker")}, {"all": {"cluster_nameservice": "ns1"}}))
+    assert len(found) == 2
+    assert all("NameNode HA is not offered by this version" in text for text in found)
+    assert not any("is not set" in text or "unknown" in text for text in found)
+
+
+def test_two_resourcemanagers_are_refused() -> None:
+    text = only_error(inventory({"resourcemanager": ("master", "edge")}))
+    assert "resourcemanager has 2 hosts" in text
+    assert "ResourceManager HA is not offered" in text
+
+
+def test_two_databases_are_refused() -> None:
+    assert "mariadb has 2 hosts (edge, master)" in only_error(inventory({"mariadb": ("master", "edge")}))
+
+
+@pytest.mark.parametrize(("hosts", "good"), [(1, True), (2, False), (3, True), (4, False), (5, True)])
+def test_a_zookeeper_quorum_is_odd(hosts: int, good: bool) -> None:
+    found = errors(inventory({"zookeeper": tuple(f"z{number}" for number in range(hosts))}))
+    assert (found == []) is good
+    assert good or f"The group zookeeper has {hosts} hosts" in found[0]
+
+
+def test_a_missing_password_names_variable_and_vault() -> None:
+    text = only_error(inventory(given={"all": {PASSWORD: None}}))
+    assert f"{PASSWORD} is not set" in text
+    assert "inventories/prod/group_vars/all/vault.yml (ansible-vault" in text
+
+
+def test_a_password_that_cannot_be_computed_names_what_is_missing() -> None:
+    text = only_error(inventory(broken={PASSWORD: "'vault_x' is undefined"}))
+    assert f"{PASSWORD} cannot be computed ('vault_x' is undefined)" in text
+
+
+@pytest.mark.parametrize(
+    ("password", "why"),
+    [
+        ("changeme", "known to everyone"),
+        ("ChangeMe123456!", "known to everyone"),
+        ("hive", "name of its user"),
+        ("Password_2024_2024", "known to everyone"),
+        ("k2X-9fQ", "7 characters, fewer than 12"),
+        ("aaaaaaaaaaaaaa", "repeats a few characters"),
+    ],
+)
+def test_a_weak_password_is_refused_and_never_shown(password: str, why: str) -> None:
+    text = only_error(inventory(given={"all": {PASSWORD: password}}))
+    assert why in text
+    # The user's name and common words are part of other words of the sentence.
+    assert f"{PASSWORD} {password_weakness(password, 'hive')}" in text
+    if len(password) > 8:
+        assert password not in text
+
+
+def test_a_password_that_is_the_users_name_is_refused() -> None:
+    assert password_weakness("warehouse_owner_9", "Warehouse_Owner_9") == "is the name of its user"
+
+
+@pytest.mark.parametrize("password", [GOOD_PASSWORD, "d41d8cd98f00b204e9800998ecf8427e", "correct horse battery"])
+def test_a_password_of_ones_own_is_taken(password: str) -> None:
+    assert password_weakness(password, "hive") == ""
+
+
+def test_a_password_that_differs_between_hosts_is_refused() -> None:
+    text = only_error(inventory(given={"edge": {PASSWORD: "another-of-its-own-7"}}))
+    assert f"{PASSWORD} differs between the hosts" in text
+    assert "another-of-its-own-7" not in text
+
+
+def test_a_host_without_the_database_needs_no_password() -> None:
+    assert errors(inventory(given={"worker": {PASSWORD: None}})) == []
+
+
+def test_two_variables_on_one_port_of_a_host_are_named() -> None:
+    text = only_error(inventory(given={"all": {"cluster_server2_http_port": 10000}}))
+    assert "cluster_server2_port and cluster_server2_http_port are both 10000 on host edge" in text
+
+
+def test_one_port_on_two_hosts_is_no_conflict() -> None:
+    assert errors(inventory(given={"all": {"cluster_server2_port": 9083}})) == []
+
+
+def test_a_removed_variable_names_the_new_one() -> None:
+    checked = inventory(given={"all": {"cluster_old_port": 1}})
+    text = only_error(checked, renamed={"cluster_old_port": "cluster_metastore_port"})
+    assert "cluster_old_port is now called cluster_metastore_port: rename it (set for all hosts)" in text
+
+
+def test_a_variable_that_has_gone_is_to_be_removed() -> None:
+    checked = inventory(given={"edge": {"hive_llap": True}})
+    text = only_error(checked, renamed={"hive_llap": None})
+    assert "hive_llap has gone: remove it (set for host edge)" in text
+
+
+def test_an_unknown_variable_is_named_with_the_nearest() -> None:
+    text = only_error(inventory(given={"all": {"cluster_metastor_port": 9083}}))
+    assert "cluster_metastor_port is unknown: did you mean cluster_metastore_port?" in text
+
+
+def test_variables_of_others_are_not_judged() -> None:
+    assert errors(inventory(given={"all": {"site_name": "x", "clusters": 1}})) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("cluster_metastore_port", "abc", "a port from 1024 to 65535"),
+        ("cluster_metastore_port", 80, "a port from 1024 to 65535"),
+        ("cluster_metastore_port", 70000, "a port from 1024 to 65535"),
+        ("cluster_metastore_port", True, "a port from 1024 to 65535"),
+        ("cluster_metastore_heap_mb", "2g", "a whole number of MiB"),
+        ("cluster_metastore_heap_mb", 0, "a whole number of MiB"),
+        ("cluster_metastore_heap_mb", 1.5, "a whole number of MiB"),
+        ("cluster_manage_users", "perhaps", "true or false"),
+        ("cluster_job_users", "spark", "a list"),
+        ("cluster_users", ["hdfs"], "a mapping"),
+        ("cluster_java_home", {"a": 1}, "a text"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_named(name: str, value: object, wanted: str) -> None:
+    found = errors(inventory(given={"all": {name: value}}))
+    assert f"{name} is {value!r}: it must be {wanted}" in found[0]
+
+
+def test_a_number_in_quotes_is_a_number() -> None:
+    assert errors(inventory(given={"all": {"cluster_metastore_port": "9084"}})) == []
+
+
+def test_a_variable_that_cannot_be_computed_is_named() -> None:
+    text = only_error(inventory(broken={"cluster_address": "'site' is undefined"}))
+    assert "cluster_address cannot be computed ('site' is undefined)" in text
+
+
+def test_a_tez_container_above_the_largest_container_is_refused() -> None:
+    text = only_error(inventory(given={"all": {"cluster_tez_container_mb": 5000}}))
+    assert "cluster_tez_container_mb is 5000 MiB on host edge" in text
+    assert "cluster_container_max_mb, 4096 MiB" in text
+
+
+def test_a_tez_application_master_above_the_largest_container_is_refused() -> None:
+    assert "cluster_tez_am_mb is 5000" in only_error(inventory(given={"all": {"cluster_tez_am_mb": 5000}}))
+
+
+def test_a_largest_container_that_fits_no_nodemanager_is_refused() -> None:
+    text = only_error(inventory(given={"worker": {"cluster_nodemanager_memory_mb": 2048}}))
+    assert "cluster_container_max_mb is 4096 MiB on master, but no NodeManager offers more than 2048 MiB" in text
+
+
+def test_a_largest_container_may_fit_one_nodemanager_only() -> None:
+    placed = {"nodemanager": ("worker", "small")}
+    assert errors(inventory(placed, {"small": {"cluster_nodemanager_memory_mb": 1024}})) == []
+
+
+def test_a_least_container_above_the_largest_is_refused() -> None:
+    text = only_error(inventory(given={"all": {"cluster_container_min_mb": 8192}}))
+    assert "cluster_container_min_mb (8192 MiB) is above cluster_container_max_mb (4096 MiB)" in text
+
+
+# --- hosts --------------------------------------------------------------------------------------------------------
+
+
+def machine(**facts: Any) -> HostInfo:
+    return HostInfo(**{"distribution": "debian", "version": "12", "memory_mb": 16000, **facts})
+
+
+def host_errors(
+    found: dict[str, HostInfo], limits: Limits | None = None, checked: Inventory | None = None
+) -> list[str]:
+    problems = check_hosts(checked or inventory(), TYPES, found, limits or Limits())
+    return [problem.text for problem in problems]
+
+
+def test_good_hosts_have_no_problem() -> None:
+    good = machine(java_release=17, disks=(Disk(("/opt",), 9000),), listeners=(Listener(22, 1, "sshd", "ssh.service"),))
+    assert host_errors({"master": good, "worker": good, "edge": good}) == []
+
+
+@pytest.mark.parametrize(("distribution", "version"), [("debian", "12"), ("ubuntu", "22.04"), ("ubuntu", "24.04")])
+def test_a_supported_system_is_taken(distribution: str, version: str) -> None:
+    assert host_errors({"master": machine(distribution=distribution, version=version)}) == []
+
+
+@pytest.mark.parametrize(("distribution", "version"), [("debian", "11"), ("ubuntu", "20.04"), ("rhel", "9"), ("", "")])
+def test_another_system_is_named(distribution: str, version: str) -> None:
+    found = host_errors({"master": machine(distribution=distribution, version=version)})
+    assert len(found) == 1
+    assert f"The host master runs {f'{distribution} {version}'.strip() or 'an unknown system'}" in found[0]
+    assert "Debian 12 or Ubuntu 22.04/24.04" in found[0]
+
+
+def test_another_jdk_is_named_with_its_variable() -> None:
+    (text,) = host_errors({"master": machine(java_release=11)})
+    assert "cluster_java_home (/usr/lib/jvm/java-17-openjdk-amd64) on host master holds a JDK 11" in text
+
+
+def test_no_jdk_yet_is_no_problem() -> None:
+    assert host_errors({"master": machine(java_release=None)}) == []
+
+
+def test_the_need_of_a_host_counts_heaps_containers_and_buffer_pool() -> None:
+    assert memory_need(inventory(), ["master"]) == {"metastore": 1300, "mariadb": 100}
+    assert memory_need(inventory(), ["worker"]) == {"nodemanager": 260, "containers": 4096}
+
+
+def test_too_little_memory_names_host_parts_and_variable() -> None:
+    (text,) = host_errors({"worker": machine(memory_mb=4000)})
+    assert "The host worker has 4000 MiB of memory, but what is placed there may take 4356 MiB" in text
+    assert "(containers 4096, nodemanager 260)" in text
+    assert "lower cluster_nodemanager_memory_mb" in text
+
+
+def test_a_memory_ratio_above_one_allows_for_more() -> None:
+    assert host_errors({"worker": machine(memory_mb=4000)}, Limits(memory_ratio=1.1)) == []
+
+
+def test_hosts_that_share_a_machine_add_up() -> None:
+    found = {"master": machine(memory_mb=5000), "worker": machine(memory_mb=5000)}
+    assert host_errors(found) == []
+    (text,) = host_errors(found, Limits(shared_host=True))
+    assert "The machine that all hosts share has 5000 MiB of memory" in text
+
+
+def test_a_shared_machine_counts_the_hosts_outside_of_the_limit() -> None:
+    (text,) = host_errors({"edge": machine(memory_mb=5000)}, Limits(shared_host=True))
+    assert "may take 5756 MiB" in text
+
+
+def test_too_little_disk_names_paths_and_variable() -> None:
+    disks = (Disk(("/opt/hopshive",), 800), Disk(("/var/lib/hopshive",), 90000))
+    (text,) = host_errors({"master": machine(disks=disks)})
+    assert "The host master has 800 MiB free for /opt/hopshive, fewer than preflight_disk_mb (5120)" in text
+    assert host_errors({"master": machine(disks=disks)}, Limits(disk_mb=500)) == []
+
+
+def test_a_port_that_another_process_holds_is_named() -> None:
+    (text,) = host_errors({"master": machine(listeners=(Listener(9083, 12, "nginx", "nginx.service"),))})
+    assert "port 9083 of the metastore on host master is taken by process nginx (pid 12, unit nginx.service)" in text
+    assert "set cluster_metastore_port to a free port, or stop it" in text
+
+
+def test_a_port_whose_holder_is_hidden_is_named() -> None:
+    (text,) = host_errors({"master": machine(listeners=(Listener(9083),))})
+    assert "taken by process of another user or container: set cluster_metastore_port" in text
+
+
+def test_our_own_unit_may_hold_its_port() -> None:
+    held = (Listener(9083, 12, "java", "hive-metastore.service"), Listener(3306, 9, "mariadbd", "mariadb.service"))
+    assert host_errors({"master": machine(listeners=held)}) == []
+
+
+def test_our_own_unit_on_a_host_that_its_component_left_is_named() -> None:
+    held = (Listener(10000, 12, "java", "hive-metastore.service"),)
+    (text,) = host_errors({"edge": machine(listeners=held)})
+    assert "no longer in the group metastore, so stop and disable that unit" in text
+
+
+def test_a_port_of_a_component_placed_elsewhere_may_be_taken() -> None:
+    assert host_errors({"worker": machine(listeners=(Listener(9083, 12, "nginx", "nginx.service"),))}) == []
+
+
+def test_a_port_on_two_addresses_is_one_problem() -> None:
+    held = (Listener(9083, 12, "nginx", "nginx.service"), Listener(9083, 13, "nginx", "nginx.service"))
+    assert len(host_errors({"master": machine(listeners=held)})) == 1
+
+
+def test_the_modules_result_becomes_a_value() -> None:
+    found = host_info(
+        {
+            "changed": False,
+            "distribution": "debian",
+            "version": "12",
+            "memory_mb": 512,
+            "java_release": 17,
+            "disks": [{"paths": ["/opt"], "free_mb": 5}],
+            "listeners": [{"port": 22, "pid": 1, "process": "sshd", "unit": "ssh.service"}],
+        }
+    )
+    assert found == HostInfo("debian", "12", 512, 17, (Disk(("/opt",), 5),), (Listener(22, 1, "sshd", "ssh.service"),))
+
+
+# --- the report ---------------------------------------------------------------------------------------------------
+
+
+def test_a_report_numbers_the_errors_and_leaves_warnings_out() -> None:
+    text = report([Problem("one"), Problem("odd", warning=True), Problem("two")], "in the inventory")
+    assert text.splitlines() == [
+        "Preflight found 2 problems in the inventory; no host was changed.",
+        "  1. one",
+        "  2. two",
+    ]
+
+
+def test_warnings_alone_are_no_failure() -> None:
+    assert report([Problem("odd", warning=True)], "in the inventory") == ""
+
+
+def test_one_text_for_many_hosts_is_one_problem() -> None:
+    hosts = [f"h{number}" for number in range(6)]
+    findings = [("x is wrong for {hosts}", host) for host in hosts]
+    assert [problem.text for problem in merged(findings, hosts)] == ["x is wrong for all hosts"]
+    assert [problem.text for problem in merged(findings[:1], hosts)] == ["x is wrong for host h0"]
+    assert [problem.text for problem in merged(findings[:5], hosts)] == [
+        "x is wrong for hosts h0, h1, h2, h3 and 1 more"
+    ]
+
+
+def test_a_long_list_is_cut() -> None:
+    assert listed("abcdef") == "a, b, c, d and 2 more"

@@ -1,0 +1,186 @@
+"""The role preflight, run for real against inventories that cannot work: it stops before anything changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hopshive.components import COMPONENTS
+
+ROOT = Path(__file__).parents[2]
+PLAYBOOK = """\
+- name: Preflight
+  hosts: hopshive
+  gather_facts: false
+  any_errors_fatal: true
+  roles:
+    - role: preflight
+- name: Change something
+  hosts: hopshive
+  gather_facts: false
+  tasks:
+    - name: Leave a mark
+      ansible.builtin.file:
+        path: "{{ playbook_dir }}/changed"
+        state: touch
+        mode: "0600"
+"""
+PASSWORD = "kXw2-unguessed-91"
+SMALL = {
+    "ansible_connection": "local",
+    "ansible_python_interpreter": sys.executable,
+    "cluster_metastore_database_password": PASSWORD,
+    "cluster_nodemanager_memory_mb": 1024,
+    # Ports that nothing on a developer's machine holds.
+    "cluster_mariadb_port": 23306,
+    "cluster_metastore_port": 29083,
+    "preflight_disk_mb": 1,
+    "preflight_memory_ratio": 100.0,
+}
+
+
+class Site:
+    """A small inventory on this machine, and the playbook that would change it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.inventory = "hosts.yml"
+        self.variables: dict[str, Any] = dict(SMALL)
+        self.groups: dict[str, dict[str, Any]] = {name: {"hosts": {"one": {}}} for name in COMPONENTS}
+
+    def run(self, *arguments: str) -> tuple[bool, str]:
+        """Whether the playbook went on to its change, and what it printed."""
+        inventory = {"hopshive": {"children": self.groups, "vars": self.variables}}
+        (self.directory / "hosts.yml").write_text(yaml.safe_dump(inventory))
+        (self.directory / "site.yml").write_text(PLAYBOOK)
+        done = subprocess.run(
+            [Path(sys.executable).with_name("ansible-playbook"), "-i", self.inventory, "site.yml", *arguments],
+            cwd=self.directory,
+            env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_FORCE_COLOR": "0"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        changed = (self.directory / "changed").exists()
+        assert (done.returncode == 0) is changed, done.stdout + done.stderr
+        return changed, done.stdout + done.stderr
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_an_even_quorum_and_a_typo_stop_the_run_together(site: Site) -> None:
+    site.groups["zookeeper"] = {"hosts": {"one": {}, "two": {}}}
+    site.variables["cluster_metastor_port"] = 9083
+    changed, output = site.run()
+    assert not changed
+    assert "Preflight found 2 problems in the inventory; no host was changed." in output
+    assert "1. The group zookeeper has 2 hosts (one, two)" in output
+    assert "2. The variable cluster_metastor_port is unknown: did you mean cluster_metastore_port?" in output
+
+
+def test_a_missing_password_stops_the_run_and_names_its_vault(site: Site) -> None:
+    del site.variables["cluster_metastore_database_password"]
+    changed, output = site.run()
+    assert not changed
+    assert "cluster_metastore_database_password is not set: put one of your own into" in output
+    assert "group_vars/all/vault.yml" in output
+
+
+def test_a_vault_that_is_not_there_stops_the_run(site: Site) -> None:
+    site.variables["cluster_metastore_database_password"] = "{{ vault_password }}"
+    changed, output = site.run()
+    assert not changed
+    assert "cluster_metastore_database_password cannot be computed ('vault_password' is undefined)" in output
+
+
+def test_a_default_password_stops_the_run_and_is_not_printed(site: Site) -> None:
+    site.variables["cluster_metastore_database_password"] = "changeme-0815-4711"
+    changed, output = site.run("-vvv")
+    assert not changed
+    assert "is a word from the examples" in output
+    assert "0815" not in output
+
+
+def test_an_unknown_component_group_stops_the_run(site: Site) -> None:
+    site.groups["metastores"] = {"hosts": {"one": {}}}
+    changed, output = site.run()
+    assert not changed
+    assert "The group metastores beneath hopshive is no component: did you mean metastore?" in output
+
+
+def test_a_computed_value_is_judged_as_the_roles_get_it(site: Site) -> None:
+    # From a default of the role cluster, which the inventory alone does not know.
+    site.variables["cluster_server2_http_port"] = "{{ cluster_server2_port }}"
+    changed, output = site.run()
+    assert not changed
+    assert "cluster_server2_port and cluster_server2_http_port are both 10000 on host one" in output
+
+
+def test_a_taken_port_stops_the_run_and_names_process_and_variable(site: Site) -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        site.variables["cluster_metastore_port"] = port
+        changed, output = site.run()
+    assert not changed
+    assert f"The port {port} of the metastore on host one is taken by process " in output
+    assert f"(pid {os.getpid()}" in output
+    assert "set cluster_metastore_port to a free port, or stop it" in output
+
+
+def test_the_limit_leaves_the_checks_of_the_whole_inventory(site: Site) -> None:
+    site.groups["datanode"] = {"hosts": {"one": {}, "two": {"cluster_datanode_port": 1}}}
+    changed, output = site.run("--limit", "one")
+    assert not changed
+    assert "cluster_datanode_port is 1: it must be a port from 1024 to 65535" in output
+    assert "host two" in output
+
+
+def test_the_host_checks_ask_only_the_hosts_of_the_limit(site: Site) -> None:
+    site.groups["datanode"] = {"hosts": {"one": {}, "two": {"ansible_connection": "ssh", "ansible_host": "192.0.2.1"}}}
+    site.variables["cluster_data_dir"] = str(site.directory)
+    site.variables["preflight_disk_mb"] = 10**9
+    changed, output = site.run("--limit", "one")
+    assert not changed
+    assert "The host one has " in output
+    assert "fewer than preflight_disk_mb (1000000000)" in output
+    assert "unreachable=0" in output
+
+
+@pytest.fixture
+def production(site: Site) -> Site:
+    """The example for production as it is in the repository, without a vault."""
+    shutil.copytree(ROOT / "inventories/prod", site.directory / "prod", ignore=shutil.ignore_patterns("vault.yml"))
+    site.inventory = "prod"
+    return site
+
+
+def test_the_example_for_production_lacks_nothing_but_its_password(production: Site) -> None:
+    changed, output = production.run()
+    assert not changed
+    assert "Preflight found a problem in the inventory" in output
+    assert "cluster_metastore_database_password cannot be computed" in output
+    assert "put one of your own into prod/group_vars/all/vault.yml" in output
+
+
+def test_the_example_for_production_with_a_password_goes_on_to_its_hosts(production: Site) -> None:
+    local = {"ansible_connection": "local", "ansible_become": False, "preflight_disk_mb": 10**9}
+    variables = json.dumps({**local, "vault_metastore_database_password": PASSWORD})
+    changed, output = production.run("--limit", "worker1.example.com", "-e", variables)
+    assert not changed
+    assert "Preflight found" in output
+    assert "on the hosts; no host was changed" in output
+    assert "in the inventory" not in output
