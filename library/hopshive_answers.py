@@ -1,0 +1,197 @@
+#!/usr/bin/python
+# Copyright: hopshive developers
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Wait until a service answers."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: hopshive_answers
+short_description: Wait until a service of the warehouse answers in its own protocol
+version_added: "0.1.0"
+description:
+  - Asks a service something that it can only answer when it does its work, twice a second, until it answers.
+  - "ZooKeeper: C(srvr), so it is part of a quorum. MariaDB: C(SELECT 1). NameNode: out of safe mode. DataNode: up, and
+    live for the NameNode. ResourceManager: started. NodeManager: healthy, and running for the ResourceManager.
+    Metastore: Thrift C(get_catalogs), so its database answers as well. HiveServer2: a session, and with O(statement) a
+    statement."
+  - An answer that waiting cannot better, such as a refused login, fails at once.
+  - Starts no JVM.
+options:
+  kind:
+    description: What is asked.
+    type: str
+    required: true
+    choices: [zookeeper, mariadb, namenode, datanode, resourcemanager, nodemanager, metastore, server2]
+  host:
+    description: Where it listens.
+    type: str
+    default: localhost
+  port:
+    description:
+      - Where it listens; of the daemons of HDFS and YARN that is the HTTP port.
+      - Defaults to the port that the service has unless it is told otherwise.
+    type: int
+  timeout:
+    description: How long to wait, in seconds.
+    type: int
+    default: 60
+  namenode:
+    description: Of V(kind=datanode), the URLs of the NameNodes, one of which must list it as live.
+    type: list
+    elements: str
+    default: []
+  resourcemanager:
+    description: Of V(kind=nodemanager), the URLs of the ResourceManagers, one of which must list it as running.
+    type: list
+    elements: str
+    default: []
+  login_user:
+    description:
+      - Of V(kind=mariadb) and V(kind=server2), who asks.
+      - The default is the user of the operating system there, and V(anonymous) here.
+    type: str
+    default: ""
+  login_password:
+    description: Of V(kind=mariadb) and V(kind=server2), the password of O(login_user).
+    type: str
+    default: ""
+  login_unix_socket:
+    description: Of V(kind=mariadb), the socket to use instead of O(host) and O(port).
+    type: path
+  statement:
+    description: Of V(kind=server2), a statement that must succeed within ten seconds, such as C(SELECT 1).
+    type: str
+    default: ""
+requirements:
+  - the hopshive package in the Python that runs the module
+attributes:
+  check_mode:
+    support: full
+    description: Asks once; no answer is a warning then, since what starts the service may not have run.
+  diff_mode:
+    support: none
+    description: Changes nothing.
+  idempotent:
+    support: full
+    description: Changes nothing.
+author:
+  - hopshive developers
+"""
+
+EXAMPLES = r"""
+- name: Wait until the metastore answers
+  hopshive_answers:
+    kind: metastore
+    host: "{{ cluster_address }}"
+    port: "{{ cluster_metastore_port }}"
+    timeout: "{{ cluster_check_timeout }}"
+  vars:
+    ansible_python_interpreter: "{{ cluster_python }}"
+
+- name: Wait until the DataNode is live
+  hopshive_answers:
+    kind: datanode
+    host: worker1
+    namenode: http://namenode:9870
+
+- name: Wait until HiveServer2 compiles a statement
+  hopshive_answers:
+    kind: server2
+    host: server2
+    login_user: hive
+    statement: SELECT 1
+"""
+
+RETURN = r"""
+facts:
+  description:
+    - What the service said of itself.
+    - C(version) of all but the NameNode; C(mode) of ZooKeeper; C(state), which is active or standby, of NameNode and
+      ResourceManager; C(live_datanodes) of the NameNode; C(name) of DataNode and NodeManager; C(catalogs) of the
+      metastore; C(rows) of a statement.
+  returned: success
+  type: dict
+  sample: {version: 4.0.1, catalogs: [hive]}
+waited:
+  description: Seconds until it answered.
+  returned: success
+  type: float
+  sample: 3.5
+attempts:
+  description: How often it was asked.
+  returned: success
+  type: int
+  sample: 8
+"""
+
+import sys
+
+from ansible.module_utils.basic import AnsibleModule
+
+try:
+    from hopshive import health
+
+    IMPORT_ERROR = ""
+except ImportError as error:
+    IMPORT_ERROR = str(error)
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "kind": {
+                "type": "str",
+                "required": True,
+                "choices": [
+                    "zookeeper",
+                    "mariadb",
+                    "namenode",
+                    "datanode",
+                    "resourcemanager",
+                    "nodemanager",
+                    "metastore",
+                    "server2",
+                ],
+            },
+            "host": {"type": "str", "default": "localhost"},
+            "port": {"type": "int"},
+            "timeout": {"type": "int", "default": 60},
+            "namenode": {"type": "list", "elements": "str", "default": []},
+            "resourcemanager": {"type": "list", "elements": "str", "default": []},
+            "login_user": {"type": "str", "default": ""},
+            "login_password": {"type": "str", "default": "", "no_log": True},
+            "login_unix_socket": {"type": "path"},
+            "statement": {"type": "str", "default": ""},
+        },
+        supports_check_mode=True,
+    )
+    if IMPORT_ERROR:
+        module.fail_json(
+            msg=f"{sys.executable} cannot import the hopshive package ({IMPORT_ERROR}). Run the role common first, and "
+            "this task with ansible_python_interpreter: '{{ cluster_python }}'."
+        )
+    parameters = module.params
+    target = health.Target(
+        kind=parameters["kind"],
+        host=parameters["host"],
+        port=parameters["port"] or health.QUESTIONS[parameters["kind"]].port,
+        user=parameters["login_user"],
+        password=parameters["login_password"],
+        unix_socket=parameters["login_unix_socket"] or "",
+        statement=parameters["statement"],
+        namenode=parameters["namenode"],
+        resourcemanager=parameters["resourcemanager"],
+    )
+    try:
+        answer = health.wait_for(target, 0 if module.check_mode else parameters["timeout"])
+    except (health.NoAnswer, health.WrongAnswer) as error:
+        if module.check_mode:
+            module.warn(str(error))
+            module.exit_json(changed=False)
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, facts=answer.facts, waited=answer.waited, attempts=answer.attempts)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+#!/usr/bin/python
+# Copyright: hopshive developers
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""See whether HDFS stores what it is given."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: hopshive_hdfs_check
+short_description: Write a small file on HDFS, read it back, delete it
+version_added: "0.1.0"
+description:
+  - Fails unless HDFS gives back what was written to it, which takes a NameNode out of safe mode and a DataNode that this
+    host reaches.
+  - Waits for both up to O(timeout). Starts no JVM, and leaves nothing behind.
+options:
+  url:
+    description: URLs of the NameNodes, C(http://namenode:9870). Several of a pair are tried in turn.
+    type: list
+    elements: str
+    required: true
+  user:
+    description: Who writes.
+    type: str
+    default: hdfs
+  directory:
+    description: A directory that is there and that O(user) may write to.
+    type: str
+    default: /
+  timeout:
+    description: How long a NameNode or DataNode that cannot answer yet is waited for, in seconds.
+    type: int
+    default: 60
+requirements:
+  - the hopshive package in the Python that runs the module
+attributes:
+  check_mode:
+    support: partial
+    description: Writes nothing, so it does nothing then.
+  diff_mode:
+    support: none
+    description: Changes nothing.
+  idempotent:
+    support: full
+    description: Leaves nothing behind.
+author:
+  - hopshive developers
+"""
+
+EXAMPLES = r"""
+- name: Write a file, read it back, delete it
+  hopshive_hdfs_check:
+    url: "{{ cluster_webhdfs }}"
+    timeout: "{{ cluster_check_timeout }}"
+  vars:
+    ansible_python_interpreter: "{{ cluster_python }}"
+"""
+
+RETURN = r"""
+seconds:
+  description: How long writing, reading and deleting took.
+  returned: success, not in check mode
+  type: float
+  sample: 0.21
+"""
+
+import sys
+
+from ansible.module_utils.basic import AnsibleModule
+
+try:
+    from hopshive import webhdfs
+
+    IMPORT_ERROR = ""
+except ImportError as error:
+    IMPORT_ERROR = str(error)
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "url": {"type": "list", "elements": "str", "required": True},
+            "user": {"type": "str", "default": "hdfs"},
+            "directory": {"type": "str", "default": "/"},
+            "timeout": {"type": "int", "default": 60},
+        },
+        supports_check_mode=True,
+    )
+    if IMPORT_ERROR:
+        module.fail_json(
+            msg=f"{sys.executable} cannot import the hopshive package ({IMPORT_ERROR}). Run the role common first, and "
+            "this task with ansible_python_interpreter: '{{ cluster_python }}'."
+        )
+    if module.check_mode:
+        module.exit_json(changed=False)
+    client = webhdfs.WebHdfs(module.params["url"], module.params["user"], timeout=module.params["timeout"])
+    try:
+        seconds = client.round_trip(webhdfs.normal_path(module.params["directory"]))
+    except webhdfs.WebHdfsError as error:
+        module.fail_json(msg=str(error))
+    finally:
+        client.close()
+    module.exit_json(changed=False, seconds=round(seconds, 3))
+
+
+if __name__ == "__main__":
+    main()
