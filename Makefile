@@ -72,7 +72,7 @@ unit: venv ## unit tests (under two minutes)
 
 .PHONY: molecule
 molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default
-	$(BIN)/molecule test --scenario-name $(SCENARIO)
+	$(BIN)/molecule test --no-command-borders --scenario-name $(SCENARIO)
 
 .PHONY: bench-deploy
 bench-deploy: venv ## time a deployment: empty cache, warm cache, nothing to do
