@@ -1,0 +1,57 @@
+"""No secret of the inventory is where others than its owners could read it, on any host and on the controller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests import secrets_scan
+from tests.secrets_scan import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(name="secrets", scope="module")
+def secrets_of_the_inventory(host: Any) -> list[Secret]:
+    """Every variable of the host that is a password, as the roles get it."""
+    names = [name for name in host.ansible.get_variables() if name.endswith("_password")]
+    # Its value in the inventory is a template; Ansible makes the password of it.
+    secrets = [
+        Secret(name, str(host.ansible("ansible.builtin.debug", f"var={name}", check=False)[name])) for name in names
+    ]
+    assert [secret.name for secret in secrets if len(secret.value) < 12 or "{{" in secret.value] == []
+    assert "cluster_metastore_database_password" in names
+    return secrets
+
+
+def findings(host: Any, secret: Secret, command: Callable[[Secret], str]) -> list[str]:
+    """The lines that a scan prints; each is a place where the secret stands."""
+    result = host.run(command(secret))
+    assert result.rc in (0, 1), f"the scan for {secret.name} ended with {result.rc}: {result.stderr}"
+    return [line for line in str(result.stdout).splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        secrets_scan.command_lines,
+        secrets_scan.environments,
+        secrets_scan.journal,
+        secrets_scan.world_readable_files,
+    ],
+)
+def test_no_password_is_in_the_open_on_the_host(
+    host: Any, secrets: list[Secret], command: Callable[[Secret], str]
+) -> None:
+    found = {secret.name: findings(host, secret, command) for secret in secrets}
+    assert {name: places for name, places in found.items() if places} == {}
+
+
+def test_no_password_is_in_the_controllers_logs(secrets: list[Secret]) -> None:
+    found = {secret.name: [str(path) for path in secrets_scan.logs(secret, ROOT / "build")] for secret in secrets}
+    assert {name: places for name, places in found.items() if places} == {}
