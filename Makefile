@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 VENV_READY := $(VENV)/.ready-$(shell { echo $(CURDIR); cat requirements/dev.txt pyproject.toml; } | sha256sum | cut -c1-16)
 INVENTORY ?= inventories/lab
 SCENARIO ?= default
+# `never` keeps the scenario's hosts for a look at them.
+MOLECULE_DESTROY ?= always
 # Appended to every ansible-playbook, for example ARGS="--tags check -v".
 ARGS ?=
 
@@ -51,7 +53,10 @@ artifacts-update: venv ## resolve a product anew and rewrite its lock: PRODUCT=h
 	$(PLAY) playbooks/artifacts_update.yml -e artifacts_update_product=$(PRODUCT)
 
 .PHONY: test
-test: lint unit molecule ## everything that CI checks: lint, unit, molecule
+test: venv ## everything that CI checks: lint, unit, molecule default
+	@for stage in lint unit molecule; do \
+		began=$$SECONDS; $(MAKE) --no-print-directory $$stage || exit; echo "make $$stage took $$((SECONDS - began)) s"; \
+	done
 
 .PHONY: lint
 lint: venv lint-ansible ## ruff, mypy --strict, yamllint, ansible-lint, shell syntax; all offline
@@ -72,7 +77,7 @@ unit: venv ## unit tests (under two minutes)
 
 .PHONY: molecule
 molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default
-	$(BIN)/molecule test --no-command-borders --scenario-name $(SCENARIO)
+	$(BIN)/molecule test --no-command-borders --destroy $(MOLECULE_DESTROY) --scenario-name $(SCENARIO)
 
 .PHONY: bench-deploy
 bench-deploy: venv ## time a deployment: empty cache, warm cache, nothing to do
