@@ -63,7 +63,7 @@ options:
         description: Its group. Left as it is if not given.
         type: str
       mode:
-        description: Its mode, octal and quoted, with the sticky bit if wanted, as in V("1777"). Left as it is if not given.
+        description: Its mode, octal and quoted; V("1777") has the sticky bit. Left as it is if not given.
         type: str
       src:
         description: A file on the host, for V(state=file).

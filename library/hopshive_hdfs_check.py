@@ -10,7 +10,7 @@ module: hopshive_hdfs_check
 short_description: Write a small file on HDFS, read it back, delete it
 version_added: "0.1.0"
 description:
-  - Fails unless HDFS gives back what was written to it, which takes a NameNode out of safe mode and a DataNode that this
+  - Fails unless HDFS gives back what was written to it. That takes a NameNode out of safe mode and a DataNode that this
     host reaches.
   - Waits for both up to O(timeout). Starts no JVM, and leaves nothing behind.
 options:

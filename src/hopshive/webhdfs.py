@@ -182,7 +182,7 @@ def decide(wanted: Wanted, there: Status | None) -> list[Operation]:
     kind: Kind = "DIRECTORY" if wanted.state == "directory" else "FILE"
     if there and there.kind != kind:
         raise WebHdfsError(
-            f"{path} on HDFS is a {there.kind.lower()}, and a {kind.lower()} is wanted. Move it away, or name another path."
+            f"{path} on HDFS is a {there.kind.lower()}, and a {kind.lower()} is wanted. Move it, or name another path."
         )
     if kind == "FILE" and (not there or there.length != wanted.length):
         return [Upload(wanted)]
