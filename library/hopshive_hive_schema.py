@@ -1,0 +1,195 @@
+#!/usr/bin/python
+# Copyright: hopshive developers
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""The schema of the metastore's database."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: hopshive_hive_schema
+short_description: Make or upgrade the schema of the Hive metastore's database
+version_added: "0.1.0"
+description:
+  - Makes the schema in an empty database, upgrades an older one, and leaves one of the installed Hive's version alone.
+    C(schematool) does that; what is to be done is read from the database.
+  - Refuses a schema that is newer or of an unknown version, and tables without a version, which an interrupted
+    C(schematool -initSchema) leaves. Nothing is changed then.
+  - Before an upgrade the database is dumped to O(dump_dir) and the dump is read back. If the upgrade fails, the message tells
+    how to load it, and no other upgrade is tried until that was done.
+  - Adds the rows of C(AUX_TABLE) that the metastore's housekeeping tasks lock. Without them the tasks deadlock on MariaDB.
+  - Run it on one host, while no metastore runs if an upgrade may be due.
+options:
+  database:
+    description: The metastore's database. It must be there.
+    type: str
+    default: metastore
+  login_host:
+    description: Host of the database.
+    type: str
+    default: localhost
+  login_port:
+    description: Port of the database.
+    type: int
+    default: 3306
+  login_user:
+    description: A user with all privileges on O(database).
+    type: str
+    default: ""
+  login_password:
+    description: Password of O(login_user).
+    type: str
+    default: ""
+  login_unix_socket:
+    description: Socket of the database, instead of O(login_host) and O(login_port).
+    type: path
+  schematool:
+    description: The command line tool.
+    type: path
+    default: /usr/local/bin/schematool
+  config_dir:
+    description: Directory of the C(hive-site.xml) that tells O(schematool) of the database; given to it as C(HIVE_CONF_DIR).
+    type: path
+    required: true
+  scripts_dir:
+    description:
+      - C(scripts/metastore/upgrade/mysql) of the installed Hive. Its C(upgrade.order.mysql) names the versions that can be
+        upgraded, and the installed one.
+    type: path
+    required: true
+  dump_dir:
+    description: Directory for dumps; made with mode 0700 when one is due.
+    type: path
+    required: true
+  dump_command:
+    description: What dumps the database.
+    type: str
+    default: mariadb-dump
+requirements:
+  - the hopshive package in the Python that runs the module
+  - Debian's mariadb-client, for upgrades
+attributes:
+  check_mode:
+    support: full
+    description: Reads the database and foretells the action.
+  diff_mode:
+    support: full
+    description: The version of the schema, and the rows of C(AUX_TABLE).
+  idempotent:
+    support: full
+    description: An up-to-date schema costs three queries and no JVM.
+author:
+  - hopshive developers
+"""
+
+EXAMPLES = r"""
+- name: Make or upgrade the metastore's schema
+  hopshive_hive_schema:
+    database: "{{ cluster_metastore_database }}"
+    login_host: "{{ cluster_mariadb_address }}"
+    login_port: "{{ cluster_mariadb_port }}"
+    login_user: "{{ cluster_metastore_database_user }}"
+    login_password: "{{ cluster_metastore_database_password }}"
+    config_dir: /etc/hive/conf.metastore
+    scripts_dir: "{{ cluster_hive_home }}/scripts/metastore/upgrade/mysql"
+    dump_dir: "{{ cluster_data_dir }}/metastore/dumps"
+  vars:
+    ansible_python_interpreter: "{{ cluster_python }}"
+  run_once: true
+"""
+
+RETURN = r"""
+action:
+  description: V(none), V(init) or V(upgrade).
+  returned: success
+  type: str
+  sample: upgrade
+version_before:
+  description: Version of the schema before; empty if there was none.
+  returned: success
+  type: str
+  sample: 3.1.0
+version:
+  description: Version of the schema now.
+  returned: success
+  type: str
+  sample: 4.0.0
+dump:
+  description: Path of the dump; empty without an upgrade, and in check mode.
+  returned: success
+  type: str
+  sample: /var/lib/hopshive/metastore/dumps/metastore-3.1.0-20250101T120000Z.sql.gz
+mutex_rows:
+  description: Keys that were added to C(AUX_TABLE).
+  returned: success
+  type: list
+  elements: str
+  sample: [Initiator, Cleaner]
+"""
+
+import sys
+
+from ansible.module_utils.basic import AnsibleModule
+
+try:
+    from hopshive import hive_schema
+
+    IMPORT_ERROR = ""
+except ImportError as error:
+    IMPORT_ERROR = str(error)
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "database": {"type": "str", "default": "metastore"},
+            "login_host": {"type": "str", "default": "localhost"},
+            "login_port": {"type": "int", "default": 3306},
+            "login_user": {"type": "str", "default": ""},
+            "login_password": {"type": "str", "default": "", "no_log": True},
+            "login_unix_socket": {"type": "path"},
+            "schematool": {"type": "path", "default": "/usr/local/bin/schematool"},
+            "config_dir": {"type": "path", "required": True},
+            "scripts_dir": {"type": "path", "required": True},
+            "dump_dir": {"type": "path", "required": True},
+            "dump_command": {"type": "str", "default": "mariadb-dump"},
+        },
+        supports_check_mode=True,
+    )
+    if IMPORT_ERROR:
+        module.fail_json(
+            msg=f"{sys.executable} cannot import the hopshive package ({IMPORT_ERROR}). Run the role common first, and "
+            "this task with ansible_python_interpreter: '{{ cluster_python }}'."
+        )
+    parameters = module.params
+    server = hive_schema.Server(
+        database=parameters["database"],
+        host=parameters["login_host"],
+        port=parameters["login_port"],
+        user=parameters["login_user"],
+        password=parameters["login_password"],
+        unix_socket=parameters["login_unix_socket"] or "",
+    )
+    tool = hive_schema.SchemaTool(parameters["schematool"], parameters["config_dir"])
+    path = ""
+    try:
+        todo = hive_schema.plan(server, parameters["scripts_dir"], parameters["dump_dir"], parameters["dump_command"])
+        if not module.check_mode:
+            path = hive_schema.carry_out(todo, server, tool, parameters["dump_dir"], parameters["dump_command"])
+    except hive_schema.SchemaError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(
+        changed=todo.action != "none" or bool(todo.mutex_rows),
+        action=todo.action,
+        version_before=todo.before,
+        version=todo.target,
+        dump=path,
+        mutex_rows=list(todo.mutex_rows),
+        diff={
+            "before": {"schema_version": todo.before, "missing_mutex_rows": list(todo.mutex_rows)},
+            "after": {"schema_version": todo.target, "missing_mutex_rows": []},
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
