@@ -1,7 +1,7 @@
 """The schema of the metastore's database: made by schematool if the database is empty, upgraded if it is older.
 
-The version is read from the database (0.1 s) and not from `schematool -info` (a JVM); what to do follows from that and from
-the scripts that come with the installed Hive (`decide`). schematool alone changes the schema.
+The version is read from the database and not from `schematool -info`, a JVM; what to do follows from that and from the
+scripts that come with the installed Hive (`decide`). schematool alone changes the schema.
 """
 
 from __future__ import annotations

@@ -1,0 +1,408 @@
+"""Aliases in a Hadoop credential store (JCEKS on a local disk), as the metastore's database password.
+
+`hadoop credential` is asked on a pseudo-terminal, where it prompts, so the secret is on no command line and in no
+environment. It is a JVM: that the store is as it should be is told by a record beside it, which holds a salted scrypt digest
+of each secret and the SHA-256 of the store that it belongs to. A store that somebody else changed has no valid record.
+
+A change is made to a copy in a directory of mode 0700 beside the store, and renamed over it with its owner and mode set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import hashlib
+import hmac
+import json
+import os
+import pty
+import pwd
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import termios
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# scrypt's cost: 16 MiB and about 50 ms.
+_SCRYPT = {"n": 2**14, "r": 8, "p": 1}
+_PROVIDER = re.compile(r"(?:local)?jceks://file(/.+)")
+# Hadoop 3.3.6, CredentialShell: "Enter alias password: ", then "Enter alias password again: ".
+_PROMPT = re.compile(rb"password(?: again)?: ?$")
+_TIMEOUT = 60.0
+
+
+class CredentialError(Exception):
+    """The store could not be brought to its state; the message is a sentence for the operator, without the secret."""
+
+
+# --- the store and its record -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Owner and group by name, mode in octal. None leaves one as it is; of a new store: the caller's, and 0600."""
+
+    owner: str | None = None
+    group: str | None = None
+    mode: int | None = None
+
+
+@dataclass(frozen=True)
+class Store:
+    """One credential store: `localjceks://file/etc/x.jceks` or `jceks://file/etc/x.jceks`."""
+
+    provider: str
+
+    @property
+    def path(self) -> Path:
+        """The file. Raises CredentialError for a store that is not a local file."""
+        found = _PROVIDER.fullmatch(self.provider)
+        if not found:
+            raise CredentialError(
+                f"The provider {self.provider!r} is no local file: give it as localjceks://file/etc/hive/name.jceks."
+            )
+        return Path(found.group(1))
+
+    def at(self, path: Path) -> str:
+        """The provider of another file of the same kind."""
+        return f"{self.provider.partition('://')[0]}://file{path}"
+
+    @property
+    def record_path(self) -> Path:
+        """Digests, 0600, beside the store."""
+        return self.path.with_name(f".{self.path.name}.hopshive")
+
+
+def checksum_path(path: Path) -> Path:
+    """The companion that Hadoop's checksummed local file system (`jceks://file`) writes, and wants to agree."""
+    return path.with_name(f".{path.name}.crc")
+
+
+@dataclass
+class Record:
+    """What is known of a store without a JVM. `aliases` maps an alias to salt and digest, in hex."""
+
+    store: str = ""
+    aliases: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def holds(self, alias: str, secret: str) -> bool:
+        """Whether the alias has this secret."""
+        entry = self.aliases.get(alias)
+        return entry is not None and hmac.compare_digest(_digest(secret, bytes.fromhex(entry["salt"])), entry["digest"])
+
+    def remember(self, alias: str, secret: str) -> None:
+        """The alias has this secret now."""
+        salt = os.urandom(16)
+        self.aliases[alias] = {"salt": salt.hex(), "digest": _digest(secret, salt)}
+
+
+def _digest(secret: str, salt: bytes) -> str:
+    return hashlib.scrypt(secret.encode(), salt=salt, dklen=32, **_SCRYPT).hex()
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def read_record(store: Store) -> Record:
+    """The record of a store; an empty one if there is none, or if the store has changed since."""
+    try:
+        raw = json.loads(store.record_path.read_text())
+        record = Record(str(raw["store"]), {str(alias): dict(entry) for alias, entry in raw["aliases"].items()})
+        return record if record.store == _sha256(store.path) else Record()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Record()
+
+
+def attributes_of(path: Path) -> Attributes:
+    """Owner, group and mode of a file; ids without a name as numbers."""
+    status = path.stat()
+    try:
+        owner = pwd.getpwuid(status.st_uid).pw_name
+    except KeyError:
+        owner = str(status.st_uid)
+    try:
+        group = grp.getgrgid(status.st_gid).gr_name
+    except KeyError:
+        group = str(status.st_gid)
+    return Attributes(owner, group, status.st_mode & 0o7777)
+
+
+def shown(path: Path) -> dict[str, str]:
+    """A store's attributes for a diff; empty if it is not there."""
+    if not path.exists():
+        return {}
+    there = attributes_of(path)
+    return {"owner": there.owner or "", "group": there.group or "", "mode": f"{there.mode or 0:04o}"}
+
+
+def foreseen(before: dict[str, str], wanted: Attributes) -> dict[str, str]:
+    """`shown` of a store after a change, for check mode."""
+    asked = {
+        "owner": wanted.owner,
+        "group": wanted.group,
+        "mode": None if wanted.mode is None else f"{wanted.mode:04o}",
+    }
+    return before | {name: value for name, value in asked.items() if value is not None}
+
+
+def differing(wanted: Attributes, there: Attributes) -> bool:
+    """Whether an attribute that is wanted is another one there."""
+    return any(
+        want is not None and want != have
+        for want, have in ((wanted.owner, there.owner), (wanted.group, there.group), (wanted.mode, there.mode))
+    )
+
+
+# --- `hadoop credential` ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shell:
+    """The command that runs org.apache.hadoop.security.alias.CredentialShell."""
+
+    command: Sequence[str]
+    timeout: float = _TIMEOUT
+
+    def create(self, provider: str, alias: str, secret: str) -> None:
+        """Add an alias that is not there. Raises CredentialError."""
+        self._must(["create", alias, "-provider", provider], secret)
+
+    def delete(self, provider: str, alias: str) -> None:
+        """Remove an alias that is there. Raises CredentialError."""
+        self._must(["delete", alias, "-f", "-provider", provider])
+
+    def aliases(self, provider: str) -> set[str]:
+        """The aliases of a store. Hadoop writes them in lower case, as the key store does."""
+        output = self._must(["list", "-provider", provider])
+        _, _, listed = output.partition(provider)
+        return {line.strip() for line in listed.splitlines() if line.strip()}
+
+    def holds(self, provider: str, alias: str, secret: str) -> bool:
+        """Whether an alias that is there has this secret."""
+        _, output = self._run(["check", alias, "-provider", provider], secret)
+        return "Password match success" in output
+
+    def _must(self, arguments: list[str], secret: str | None = None) -> str:
+        code, output = self._run(arguments, secret)
+        if code:
+            lines = [line.strip() for line in output.splitlines() if line.strip() and not line.startswith("log4j:")]
+            said = " | ".join(lines[-5:]) or "no output"
+            raise CredentialError(f"{self._shown(arguments)} failed ({code}): {said}")
+        return output
+
+    def _shown(self, arguments: list[str]) -> str:
+        return f"hadoop credential {' '.join(arguments[:2])}"
+
+    def _run(self, arguments: list[str], secret: str | None = None) -> tuple[int, str]:
+        """Run it on a pseudo-terminal and answer each prompt with the secret, of which the output is cleared."""
+        ours, theirs = pty.openpty()
+        modes = termios.tcgetattr(theirs)
+        modes[3] &= ~termios.ECHO
+        termios.tcsetattr(theirs, termios.TCSANOW, modes)
+        try:
+            process = subprocess.Popen(
+                [*self.command, *arguments],
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                env={**os.environ, "LC_ALL": "C.UTF-8"},
+                start_new_session=True,
+                umask=0o077,
+            )
+        except OSError as error:
+            os.close(ours)
+            raise CredentialError(f"{self.command[0]} cannot be run: {error.strerror}. Install Hadoop first.") from None
+        finally:
+            os.close(theirs)
+        try:
+            output = self._converse(process, ours, secret, self._shown(arguments))
+        finally:
+            os.close(ours)
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        text = output.decode(errors="replace").replace("\r\n", "\n")
+        return process.returncode, text.replace(secret, "********") if secret else text
+
+    def _converse(self, process: subprocess.Popen[bytes], terminal: int, secret: str | None, shown: str) -> bytes:
+        output, answered = b"", 0
+        deadline = time.monotonic() + self.timeout
+        while True:
+            left = deadline - time.monotonic()
+            ready = left > 0 and select.select([terminal], [], [], left)[0]
+            if not ready:
+                raise CredentialError(f"{shown} did not end within {self.timeout:.0f} s.")
+            try:
+                part = os.read(terminal, 65536)
+            except OSError:  # Linux: the other side, the last process on this terminal, has closed it
+                part = b""
+            if not part:
+                process.wait()
+                return output
+            output += part
+            if _PROMPT.search(output[answered:]):
+                if secret is None:
+                    raise CredentialError(f"{shown} asks for a password, which nobody expected.")
+                os.write(terminal, secret.encode() + b"\n")
+                answered = len(output)
+
+
+# --- desired state ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Change:
+    """What was or would be changed: the alias, and the store's owner, group or mode."""
+
+    content: bool
+    attributes: bool
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything."""
+        return self.content or self.attributes
+
+
+def ensure(
+    store: Store,
+    shell: Shell,
+    alias: str,
+    secret: str | None,
+    attributes: Attributes,
+    *,
+    dry: bool = False,
+) -> Change:
+    """Bring an alias to a secret, or to absence if that is None, and the store to its attributes. Raises CredentialError.
+
+    With `dry`, tells what would change. The JVM is started only if the record does not tell enough.
+    """
+    if secret is not None and (not secret or any(ord(char) < 32 or ord(char) == 127 for char in secret)):
+        raise CredentialError(f"The secret for {alias} is empty or has a control character, which no prompt takes.")
+    path = store.path
+    if not path.parent.is_dir():
+        if dry:
+            return Change(content=secret is not None, attributes=False)
+        raise CredentialError(f"{path.parent}, the directory of the credential store, is not there. Make it first.")
+    try:
+        record = read_record(store)
+        content = _content_differs(store, shell, record, alias, secret)
+        there = path.exists() and differing(attributes, attributes_of(path))
+        change = Change(content, there)
+        if dry:
+            return change
+        if content:
+            _rewrite(store, shell, record, alias, secret, attributes)
+        elif there:
+            _set_attributes(path, attributes)
+            if checksum_path(path).exists():
+                _set_attributes(checksum_path(path), attributes)
+        if path.exists() and read_record(store) != record:
+            _write_record(store, record)
+    except OSError as error:
+        raise CredentialError(
+            f"The credential store {path} cannot be changed: {error.filename or path}: {error.strerror}."
+        ) from None
+    return change
+
+
+def _content_differs(store: Store, shell: Shell, record: Record, alias: str, secret: str | None) -> bool:
+    """Whether the alias has to be written or removed. What the JVM says of a store without a record is put in it."""
+    if not store.path.exists():
+        return secret is not None
+    if record.store:
+        if secret is None:
+            if alias in record.aliases:
+                return True
+        elif alias in record.aliases:
+            return not record.holds(alias, secret)
+    listed = alias.lower() in {name.lower() for name in shell.aliases(store.provider)}
+    if secret is None:
+        return listed
+    if not listed or not shell.holds(store.provider, alias, secret):
+        return True
+    if not record.store:
+        record.store = _sha256(store.path)
+    record.remember(alias, secret)
+    return False
+
+
+def _rewrite(store: Store, shell: Shell, record: Record, alias: str, secret: str | None, wanted: Attributes) -> None:
+    path = store.path
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as private:
+        copy = Path(private) / path.name
+        provider = store.at(copy)
+        before = Attributes(mode=0o600)
+        present = False
+        if path.exists():
+            for source in (path, checksum_path(path)):
+                if source.exists():
+                    with _private(copy.with_name(source.name)) as target:
+                        target.write(source.read_bytes())
+            there = attributes_of(path)
+            before = Attributes(there.owner, there.group, there.mode)
+            present = alias.lower() in {name.lower() for name in shell.aliases(provider)}
+        if present:
+            shell.delete(provider, alias)
+        if secret is not None:
+            shell.create(provider, alias, secret)
+        final = Attributes(
+            wanted.owner or before.owner,
+            wanted.group or before.group,
+            before.mode if wanted.mode is None else wanted.mode,
+        )
+        record.store = _sha256(copy)
+        record.aliases.pop(alias, None)
+        if secret is not None:
+            record.remember(alias, secret)
+        for source in (checksum_path(copy), copy):
+            target_path = path.with_name(source.name)
+            if source.exists():
+                _set_attributes(source, final)
+                source.rename(target_path)
+            else:
+                target_path.unlink(missing_ok=True)
+
+
+def _set_attributes(path: Path, wanted: Attributes) -> None:
+    try:
+        uid = -1 if wanted.owner is None else _number(wanted.owner) or pwd.getpwnam(wanted.owner).pw_uid
+        gid = -1 if wanted.group is None else _number(wanted.group) or grp.getgrnam(wanted.group).gr_gid
+    except KeyError:
+        raise CredentialError(
+            f"The user {wanted.owner} or the group {wanted.group} is not on this host. The role common makes them."
+        ) from None
+    os.chown(path, uid, gid)
+    if wanted.mode is not None:
+        path.chmod(wanted.mode)
+
+
+def _number(name: str) -> int | None:
+    return int(name) if name.isdigit() else None
+
+
+@contextlib.contextmanager
+def _private(path: Path) -> Iterator[Any]:
+    """A new file that nobody else could read at any time."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        yield stream
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _write_record(store: Store, record: Record) -> None:
+    partial = store.record_path.with_name(f"{store.record_path.name}.partial")
+    partial.unlink(missing_ok=True)
+    with _private(partial) as stream:
+        stream.write(json.dumps({"store": record.store, "aliases": record.aliases}, indent=1).encode())
+    partial.rename(store.record_path)
