@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def render(name: str, **variables: Any) -> str:
-    templar = Templar(loader=DataLoader(), variables={"ansible_managed": "by hand & by hopshive", **variables})
+    templar = Templar(loader=DataLoader(), variables={"cluster_managed": "by hand & by hopshive", **variables})
     text = (ROOT / "templates" / name).read_text()
     return str(templar.template(trust_as_template(text)))
 
