@@ -105,13 +105,13 @@ def parse_meminfo(text: str) -> int:
     return int(found.group(1)) // 1024 if found else 0
 
 
-def parse_sockets(text: str) -> dict[str, int]:
-    """Listening sockets of /proc/net/tcp or tcp6: inode and port."""
+def parse_sockets(text: str) -> dict[str, tuple[int, int]]:
+    """Listening sockets of /proc/net/tcp or tcp6: inode, and its port and user id."""
     sockets = {}
     for line in text.splitlines()[1:]:
         fields = line.split()
         if len(fields) > 9 and fields[3] == LISTEN:
-            sockets[fields[9]] = int(fields[1].rpartition(":")[2], 16)
+            sockets[fields[9]] = (int(fields[1].rpartition(":")[2], 16), int(fields[7]))
     return sockets
 
 
@@ -141,12 +141,20 @@ def _memory_mb(proc: Path, cgroup: Path) -> int:
     return min(memory, int(limit) // 2**20) if limit.isdigit() else memory
 
 
-def _holders(proc: Path, inodes: set[str]) -> dict[str, int]:
-    """The process that holds each of the sockets, as far as it may be seen: inode and the lowest process id."""
+def _holders(proc: Path, users: dict[str, int]) -> dict[str, int]:
+    """The process that holds each of the sockets (inode and user id): inode and the lowest process id.
+
+    In a container root may not look into the processes of other users; there, a socket is taken to be held by the first
+    such process of the socket's user.
+    """
     holders: dict[str, int] = {}
+    hidden: dict[int, int] = {}
     for pid in sorted(int(entry.name) for entry in proc.iterdir() if entry.name.isdigit()):
         try:
             descriptors = list((proc / str(pid) / "fd").iterdir())
+        except PermissionError:
+            hidden.setdefault((proc / str(pid)).stat().st_uid, pid)
+            continue
         except OSError:
             continue
         for descriptor in descriptors:
@@ -155,17 +163,18 @@ def _holders(proc: Path, inodes: set[str]) -> dict[str, int]:
             except OSError:
                 continue
             inode = target[len("socket:[") : -1] if target.startswith("socket:[") else ""
-            if inode in inodes:
+            if inode in users:
                 holders.setdefault(inode, pid)
-    return holders
+    guessed = {inode: hidden[user] for inode, user in users.items() if user in hidden}
+    return {**guessed, **holders}
 
 
 def listeners(proc: Path = Path("/proc")) -> list[dict[str, Any]]:
     """Every listening TCP port of this network namespace, with process and unit."""
     sockets = {**parse_sockets(_read(proc / "net/tcp")), **parse_sockets(_read(proc / "net/tcp6"))}
-    holders = _holders(proc, set(sockets))
+    holders = _holders(proc, {inode: user for inode, (_, user) in sockets.items()})
     found = {}
-    for inode, port in sockets.items():
+    for inode, (port, _) in sockets.items():
         pid = holders.get(inode, 0)
         found[port, pid] = {
             "port": port,

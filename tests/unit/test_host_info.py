@@ -11,6 +11,7 @@ import pytest
 from library import hopshive_host_info as module
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 TCP = """\
@@ -27,8 +28,8 @@ TCP6 = """\
 
 
 def test_sockets_are_the_listening_ones() -> None:
-    assert module.parse_sockets(TCP) == {"41001": 9083, "41002": 3306}
-    assert module.parse_sockets(TCP6) == {"41004": 10000}
+    assert module.parse_sockets(TCP) == {"41001": (9083, 105), "41002": (3306, 105)}
+    assert module.parse_sockets(TCP6) == {"41004": (10000, 1513)}
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,28 @@ def test_listeners_name_process_and_unit(tmp_path: Path) -> None:
         {"port": 9083, "pid": 77, "process": "nginx", "unit": "nginx.service"},
         {"port": 10000, "pid": 0, "process": "", "unit": ""},
     ]
+
+
+def test_a_process_that_may_not_be_looked_into_holds_the_sockets_of_its_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net/tcp").write_text(TCP)
+    user = os.getuid()
+    (tmp_path / "net/tcp6").write_text(TCP6.replace(" 1513 ", f" {user} "))
+    (tmp_path / "88/fd").mkdir(parents=True)
+    (tmp_path / "88/comm").write_text("java\n")
+    (tmp_path / "88/cgroup").write_text("0::/system.slice/hive-server2.service\n")
+    read = type(tmp_path).iterdir
+
+    def refuse(path: Path) -> Iterator[Path]:
+        if path.name == "fd":
+            raise PermissionError(path)
+        return read(path)
+
+    monkeypatch.setattr(type(tmp_path), "iterdir", refuse)
+    held = {listener["port"]: listener["unit"] for listener in module.listeners(tmp_path)}
+    assert held == {3306: "", 9083: "", 10000: "hive-server2.service"}
 
 
 def test_a_real_listener_is_found_with_its_process() -> None:
