@@ -141,6 +141,14 @@ def _memory_mb(proc: Path, cgroup: Path) -> int:
     return min(memory, int(limit) // 2**20) if limit.isdigit() else memory
 
 
+def _link(descriptor: Path) -> str:
+    """Where a descriptor leads; empty if it was closed meanwhile. Raises PermissionError where that may not be seen."""
+    try:
+        return str(descriptor.readlink())
+    except FileNotFoundError:
+        return ""
+
+
 def _holders(proc: Path, users: dict[str, int]) -> dict[str, int]:
     """The process that holds each of the sockets (inode and user id): inode and the lowest process id.
 
@@ -150,21 +158,17 @@ def _holders(proc: Path, users: dict[str, int]) -> dict[str, int]:
     holders: dict[str, int] = {}
     hidden: dict[int, int] = {}
     for pid in sorted(int(entry.name) for entry in proc.iterdir() if entry.name.isdigit()):
+        process = proc / str(pid)
         try:
-            descriptors = list((proc / str(pid) / "fd").iterdir())
+            for descriptor in (process / "fd").iterdir():
+                target = _link(descriptor)
+                inode = target[len("socket:[") : -1] if target.startswith("socket:[") else ""
+                if inode in users:
+                    holders.setdefault(inode, pid)
         except PermissionError:
-            hidden.setdefault((proc / str(pid)).stat().st_uid, pid)
-            continue
+            hidden.setdefault(process.stat().st_uid, pid)
         except OSError:
             continue
-        for descriptor in descriptors:
-            try:
-                target = str(descriptor.readlink())
-            except OSError:
-                continue
-            inode = target[len("socket:[") : -1] if target.startswith("socket:[") else ""
-            if inode in users:
-                holders.setdefault(inode, pid)
     guessed = {inode: hidden[user] for inode, user in users.items() if user in hidden}
     return {**guessed, **holders}
 
