@@ -1,0 +1,1 @@
+"""The parts of the job nycflights: one subject a module, see docs/job.md."""
