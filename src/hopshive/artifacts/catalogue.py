@@ -13,7 +13,7 @@ import hopshive
 from hopshive.artifacts import maven, mirror, pack, pypi, python_env, tarball
 from hopshive.artifacts.errors import ArtifactError
 from hopshive.artifacts.fetch import Download, fetch_all
-from hopshive.artifacts.lock import LockedFile
+from hopshive.artifacts.lock import LockedFile, read_lock
 from hopshive.artifacts.product import Identity, load_product, product_names
 
 DEFAULT_PYTHON = "3.11"
@@ -84,9 +84,7 @@ class Catalogue:
         with self._locked():
             if (built := self.find(name)) is not None:
                 return built
-            downloads = self._downloads(name)
-            done = iter(range(1, len(downloads) + 1))
-            fetched = fetch_all(downloads, lambda _: progress(name, next(done), len(downloads)))
+            fetched = self._fetch(name, progress)
             identity = self.identity(name)
             sha256 = self._pack(name, self.archive(identity))
             return Built(identity, self.archive(identity), sha256, len(fetched), packed=True)
@@ -117,9 +115,7 @@ class Catalogue:
         with self._locked():
             names = [name for name in self.names if name not in self.tarballs]
             for name in names:
-                downloads = self._downloads(name)
-                done = iter(range(1, len(downloads) + 1))
-                fetch_all(downloads, lambda _, n=name, d=done, t=len(downloads): progress(n, next(d), t))  # type: ignore[misc]
+                self._fetch(name, progress)
             envs = [name for name in names if name.startswith(python_env.PREFIX)]
             from_maven = {file for n in names if n not in envs for file in load_product(self.artifacts, n).files()}
             from_pypi = {file for name in envs for file in self._python_files(name)}
@@ -139,7 +135,7 @@ class Catalogue:
 
     def _build_tools(self) -> tuple[LockedFile, ...]:
         """They run on the controller and are pure Python: the same files for every version."""
-        lock = python_env.read_lock(self.artifacts / "python" / python_env.BUILD_ENV / "lock.txt")
+        lock = read_lock(self.artifacts / "python" / python_env.BUILD_ENV / "lock.txt")
         return python_env.select_files(lock, self.python_version)
 
     def _python_files(self, name: str) -> list[LockedFile]:
@@ -157,6 +153,11 @@ class Catalogue:
             return [Download(file, self.sources.python_url(file), self._python_path(file)) for file in missing]
         files = load_product(self.artifacts, name).files()
         return [Download(file, self.sources.maven_url(file), self.files / "maven2" / file.path) for file in files]
+
+    def _fetch(self, name: str, progress: Progress) -> list[Path]:
+        downloads = self._downloads(name)
+        done = iter(range(1, len(downloads) + 1))
+        return fetch_all(downloads, lambda _: progress(name, next(done), len(downloads)))
 
     def _python_path(self, file: LockedFile) -> Path:
         return self.files / "pypi" / file.path

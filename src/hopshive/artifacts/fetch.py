@@ -71,7 +71,9 @@ def fetch(download: Download, *, attempts: int = ATTEMPTS) -> None:
             raise
         except (OSError, http.client.HTTPException) as error:
             if attempt == attempts or not _is_worth_another_try(error):
-                raise ArtifactError(f"Cannot fetch {download.url}: {error} (attempt {attempt} of {attempts}).") from error
+                raise ArtifactError(
+                    f"Cannot fetch {download.url}: {error} (attempt {attempt} of {attempts})."
+                ) from error
             time.sleep(_FIRST_PAUSE_S * 2 ** (attempt - 1))
         else:
             return

@@ -63,10 +63,14 @@ def repack(tarball: Path, destination: Path) -> str:
             for member in source:
                 head, _, rest = member.name.removeprefix("./").partition("/")
                 if top not in ("", head) or (not rest and not member.isdir()):
-                    raise ArtifactError(f"{tarball.name} has more than one top directory: {top or head} and {member.name}.")
+                    raise ArtifactError(
+                        f"{tarball.name} has more than one top directory: {top or head} and {member.name}."
+                    )
                 top = head
                 if rest:
-                    archive.addfile(_stripped(member, rest, top), source.extractfile(member) if member.isfile() else None)
+                    archive.addfile(
+                        _stripped(member, rest, top), source.extractfile(member) if member.isfile() else None
+                    )
         stream.close()
         sha256 = sha256_of(temporary)
         temporary.replace(destination)
