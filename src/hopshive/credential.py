@@ -295,14 +295,13 @@ def ensure(
         raise CredentialError(f"{path.parent}, the directory of the credential store, is not there. Make it first.")
     try:
         record = read_record(store)
-        content = _content_differs(store, shell, record, alias, secret)
-        there = path.exists() and differing(attributes, attributes_of(path))
-        change = Change(content, there)
+        present, content = _look(store, shell, record, alias, secret)
+        change = Change(content, path.exists() and differing(attributes, attributes_of(path)))
         if dry:
             return change
         if content:
-            _rewrite(store, shell, record, alias, secret, attributes)
-        elif there:
+            _rewrite(store, shell, record, alias, secret, attributes, delete=present)
+        elif change.attributes:
             _set_attributes(path, attributes)
             if checksum_path(path).exists():
                 _set_attributes(checksum_path(path), attributes)
@@ -315,46 +314,50 @@ def ensure(
     return change
 
 
-def _content_differs(store: Store, shell: Shell, record: Record, alias: str, secret: str | None) -> bool:
-    """Whether the alias has to be written or removed. What the JVM says of a store without a record is put in it."""
+def _look(store: Store, shell: Shell, record: Record, alias: str, secret: str | None) -> tuple[bool, bool]:
+    """Whether the alias is there, and whether it has to be written or removed.
+
+    What the JVM says of a store without a record is put in it.
+    """
     if not store.path.exists():
-        return secret is not None
-    if record.store:
-        if secret is None:
-            if alias in record.aliases:
-                return True
-        elif alias in record.aliases:
-            return not record.holds(alias, secret)
-    listed = alias.lower() in {name.lower() for name in shell.aliases(store.provider)}
+        return False, secret is not None
+    if alias in record.aliases:
+        return True, secret is None or not record.holds(alias, secret)
+    there = alias.lower() in {name.lower() for name in shell.aliases(store.provider)}
     if secret is None:
-        return listed
-    if not listed or not shell.holds(store.provider, alias, secret):
-        return True
+        return there, there
+    if not there or not shell.holds(store.provider, alias, secret):
+        return there, True
     if not record.store:
         record.store = _sha256(store.path)
     record.remember(alias, secret)
-    return False
+    return True, False
 
 
-def _rewrite(store: Store, shell: Shell, record: Record, alias: str, secret: str | None, wanted: Attributes) -> None:
+def _rewrite(
+    store: Store,
+    shell: Shell,
+    record: Record,
+    alias: str,
+    secret: str | None,
+    wanted: Attributes,
+    *,
+    delete: bool,
+) -> None:
     path = store.path
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as private:
         copy = Path(private) / path.name
-        provider = store.at(copy)
         before = Attributes(mode=0o600)
-        present = False
         if path.exists():
+            before = attributes_of(path)
             for source in (path, checksum_path(path)):
                 if source.exists():
                     with _private(copy.with_name(source.name)) as target:
                         target.write(source.read_bytes())
-            there = attributes_of(path)
-            before = Attributes(there.owner, there.group, there.mode)
-            present = alias.lower() in {name.lower() for name in shell.aliases(provider)}
-        if present:
-            shell.delete(provider, alias)
+        if delete:
+            shell.delete(store.at(copy), alias)
         if secret is not None:
-            shell.create(provider, alias, secret)
+            shell.create(store.at(copy), alias, secret)
         final = Attributes(
             wanted.owner or before.owner,
             wanted.group or before.group,
@@ -375,8 +378,8 @@ def _rewrite(store: Store, shell: Shell, record: Record, alias: str, secret: str
 
 def _set_attributes(path: Path, wanted: Attributes) -> None:
     try:
-        uid = -1 if wanted.owner is None else _number(wanted.owner) or pwd.getpwnam(wanted.owner).pw_uid
-        gid = -1 if wanted.group is None else _number(wanted.group) or grp.getgrnam(wanted.group).gr_gid
+        uid = -1 if wanted.owner is None else _uid(wanted.owner)
+        gid = -1 if wanted.group is None else _gid(wanted.group)
     except KeyError:
         raise CredentialError(
             f"The user {wanted.owner} or the group {wanted.group} is not on this host. The role common makes them."
@@ -386,8 +389,12 @@ def _set_attributes(path: Path, wanted: Attributes) -> None:
         path.chmod(wanted.mode)
 
 
-def _number(name: str) -> int | None:
-    return int(name) if name.isdigit() else None
+def _uid(owner: str) -> int:
+    return int(owner) if owner.isdigit() else pwd.getpwnam(owner).pw_uid
+
+
+def _gid(group: str) -> int:
+    return int(group) if group.isdigit() else grp.getgrnam(group).gr_gid
 
 
 @contextlib.contextmanager

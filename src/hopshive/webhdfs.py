@@ -11,6 +11,7 @@ import os
 import posixpath
 import secrets
 import socket
+import string
 import time
 import urllib.parse
 from contextlib import suppress
@@ -353,7 +354,9 @@ class WebHdfs:
         connection.blocksize = CHUNK
         parts = urllib.parse.urlsplit(url)
         try:
-            connection.request(method, f"{parts.path}?{parts.query}", body=body, headers=headers)
+            # The NameNode escapes only a part of what must be.
+            target = urllib.parse.quote(f"{parts.path}?{parts.query}", safe=string.punctuation)
+            connection.request(method, target, body=body, headers=headers)
             response = connection.getresponse()
             data = response.read()
         except (OSError, http.client.HTTPException) as error:

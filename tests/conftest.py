@@ -1,0 +1,57 @@
+"""Fixtures that more than one file of tests uses: real servers, started once for a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.servers import Hdfs, MariaDB, run_hdfs, run_mariadb, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDB]:
+    """A MariaDB of its own; each test makes and drops its own database in it."""
+    with run_mariadb(tmp_path_factory.mktemp("mariadb")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def products(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where products are unpacked."""
+    return tmp_path_factory.mktemp("products")
+
+
+@pytest.fixture(scope="session")
+def hadoop_home(products: Path) -> Path:
+    """The Hadoop product."""
+    return unpack("hadoop", products)
+
+
+@pytest.fixture(scope="session")
+def hive_home(products: Path) -> Path:
+    """The Hive product."""
+    return unpack("hive", products)
+
+
+@pytest.fixture(scope="session")
+def mysql_connector_home(products: Path) -> Path:
+    """The database driver."""
+    return unpack("mysql-connector", products)
+
+
+@pytest.fixture(scope="session")
+def zookeeper_home(products: Path) -> Path:
+    """The ZooKeeper product."""
+    return unpack("zookeeper", products)
+
+
+@pytest.fixture(scope="session")
+def hdfs(hadoop_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    """A NameNode and a DataNode."""
+    with run_hdfs(tmp_path_factory.mktemp("hdfs"), hadoop_home) as running:
+        yield running

@@ -1,0 +1,271 @@
+"""Real servers in temporary directories, for tests: a MariaDB, and daemons of the products that `make artifacts` caches."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tarfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+import pymysql
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PRODUCTS = Path.home() / ".cache/hopshive/products"
+# What Hadoop 3.3 and Hive 4.0 reach into on JDK 17.
+OPENS = [
+    f"--add-opens={package}=ALL-UNNAMED"
+    for package in (
+        "java.base/java.lang",
+        "java.base/java.lang.reflect",
+        "java.base/java.io",
+        "java.base/java.net",
+        "java.base/java.nio",
+        "java.base/java.util",
+        "java.base/java.util.concurrent",
+        "java.base/java.util.concurrent.atomic",
+        "java.base/java.util.regex",
+        "java.base/java.time",
+        "java.base/java.text",
+        "java.base/sun.nio.ch",
+        "java.sql/java.sql",
+    )
+]
+QUICK = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx384m"]
+
+
+def free_port() -> int:
+    """A TCP port that nobody listens on now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def wait_until(answers: Callable[[], bool], what: str, log: Path, seconds: float = 30) -> None:
+    """Ask twenty times a second; fails with the log's end."""
+    deadline = time.monotonic() + seconds
+    while not answers():
+        if time.monotonic() > deadline:
+            pytest.fail(f"{what} did not start: {log.read_text(errors='replace')[-3000:]}")
+        time.sleep(0.05)
+
+
+# --- MariaDB ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MariaDB:
+    """A running server; root has no password on the socket and on 127.0.0.1."""
+
+    directory: Path
+    socket: str
+    port: int
+
+    def execute(self, *statements: str, database: str | None = None) -> list[tuple[Any, ...]]:
+        """Run statements as root; the rows of the last."""
+        rows: list[tuple[Any, ...]] = []
+        with (
+            pymysql.connect(unix_socket=self.socket, user="root", database=database, autocommit=True) as connection,
+            connection.cursor() as cursor,
+        ):
+            for statement in statements:
+                cursor.execute(statement)
+                rows = list(cursor.fetchall())
+        return rows
+
+
+@contextmanager
+def run_mariadb(directory: Path) -> Iterator[MariaDB]:
+    """A new MariaDB on a socket and a free port of 127.0.0.1; about a second to start."""
+    install, server = (
+        shutil.which("mariadb-install-db"),
+        shutil.which("mariadbd", path=f"{os.environ['PATH']}:/usr/sbin"),
+    )
+    if not install or not server:
+        pytest.skip("no MariaDB: apt-get install mariadb-server-core mariadb-client")
+    user = ["--user=root"] if os.geteuid() == 0 else []
+    data, log = directory / "data", directory / "log"
+    subprocess.run(
+        [
+            install,
+            "--no-defaults",
+            *user,
+            f"--datadir={data}",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+    )
+    found = MariaDB(directory, str(directory / "s"), free_port())
+    argv = [
+        server,
+        "--no-defaults",
+        *user,
+        f"--datadir={data}",
+        f"--socket={found.socket}",
+        "--bind-address=127.0.0.1",
+        f"--port={found.port}",
+        f"--pid-file={directory / 'pid'}",
+        "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-doublewrite=0",
+        "--innodb-buffer-pool-size=64M",
+    ]
+    with _process(argv, log, {}):
+
+        def answers() -> bool:
+            try:
+                found.execute("SELECT 1")
+            except pymysql.MySQLError:
+                return False
+            return True
+
+        wait_until(answers, "MariaDB", log)
+        yield found
+
+
+# --- products ---------------------------------------------------------------------------------------------------------
+
+
+def unpack(product: str, directory: Path) -> Path:
+    """A product's newest archive, unpacked; skips if the cache has none or there is no Java."""
+    if not shutil.which("java"):
+        pytest.skip("no Java: apt-get install openjdk-17-jdk-headless")
+    archives = sorted(PRODUCTS.glob(f"{product}-[0-9]*.tar"), key=lambda path: path.stat().st_mtime)
+    if not archives:
+        pytest.skip(f"no archive of {product} in {PRODUCTS}: make artifacts")
+    home = directory / product
+    with tarfile.open(archives[-1]) as archive:
+        archive.extractall(home, filter="data")
+    return home
+
+
+def hadoop_classpath(hadoop: Path) -> list[str]:
+    """What a daemon of HDFS or YARN needs; the logging binding goes to the JVM's own output."""
+    share = hadoop / "share/hadoop"
+    directories = (
+        "common/lib/*",
+        "common/logging/*",
+        "common/*",
+        "hdfs",
+        "hdfs/lib/*",
+        "hdfs/*",
+        "yarn/lib/*",
+        "yarn/*",
+    )
+    return [str(share / one) for one in (*directories, "mapreduce/*")]
+
+
+def write_site(path: Path, properties: Mapping[str, object]) -> None:
+    """A Hadoop configuration file."""
+    lines = [
+        f"<property><name>{name}</name><value>{escape(str(value))}</value></property>"
+        for name, value in properties.items()
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("<configuration>\n" + "\n".join(lines) + "\n</configuration>\n")
+
+
+@contextmanager
+def run_java(
+    main_class: str,
+    classpath: Sequence[str | Path],
+    log: Path,
+    arguments: Sequence[str] = (),
+    properties: Mapping[str, object] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A JVM until the end of the block."""
+    options = [f"-D{name}={value}" for name, value in (properties or {}).items()]
+    path = ":".join(str(entry) for entry in classpath)
+    argv = ["java", *QUICK, *OPENS, *options, "-cp", path, main_class, *arguments]
+    with _process(argv, log, environment or {}) as process:
+        yield process
+
+
+@contextmanager
+def _process(argv: Sequence[str], log: Path, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+            cwd=log.parent,
+        )
+    try:
+        yield process
+    finally:
+        # Nothing of a temporary server is kept.
+        process.kill()
+        process.wait()
+
+
+def write_script(path: Path, argv: Sequence[str]) -> Path:
+    """A launcher: runs a command with the arguments that it is given."""
+    path.write_text("#!/bin/sh\nexec " + " ".join(f'"{part}"' for part in argv) + ' "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+# --- HDFS -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Hdfs:
+    """A NameNode and a DataNode; whoever runs the tests is HDFS's superuser."""
+
+    hadoop: Path
+    conf: Path
+    url: str
+    namenode_port: int
+    datanode_port: int
+    rpc_port: int
+    user: str
+
+
+@contextmanager
+def run_hdfs(directory: Path, hadoop: Path) -> Iterator[Hdfs]:
+    """A new HDFS on free ports of 127.0.0.1. It may still be in safe mode, or have no DataNode yet."""
+    conf = directory / "conf"
+    rpc, http, data, ipc, data_http = (free_port() for _ in range(5))
+    write_site(conf / "core-site.xml", {"fs.defaultFS": f"hdfs://127.0.0.1:{rpc}", "hadoop.tmp.dir": directory / "tmp"})
+    write_site(
+        conf / "hdfs-site.xml",
+        {
+            "dfs.namenode.rpc-address": f"127.0.0.1:{rpc}",
+            "dfs.namenode.http-address": f"127.0.0.1:{http}",
+            "dfs.namenode.name.dir": f"file://{directory}/name",
+            "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+            "dfs.datanode.data.dir": f"file://{directory}/data",
+            "dfs.datanode.hostname": "127.0.0.1",
+            "dfs.datanode.address": f"127.0.0.1:{data}",
+            "dfs.datanode.ipc.address": f"127.0.0.1:{ipc}",
+            "dfs.datanode.http.address": f"127.0.0.1:{data_http}",
+            "dfs.replication": 1,
+            "dfs.permissions.superusergroup": "hadoop",
+        },
+    )
+    classpath = [str(conf), *hadoop_classpath(hadoop)]
+    user = "hdfs"
+    environment = {"HADOOP_USER_NAME": user}
+    namenode = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+    log = directory / "namenode.log"
+    with run_java(namenode, classpath, log, ["-format", "-nonInteractive"], environment=environment) as formatting:
+        assert formatting.wait(30) == 0, log.read_text()
+    datanode = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+    with (
+        run_java(namenode, classpath, log, environment=environment),
+        run_java(datanode, classpath, directory / "datanode.log", environment=environment),
+    ):
+        yield Hdfs(hadoop, conf, f"http://127.0.0.1:{http}", http, data_http, rpc, user)

@@ -1,0 +1,214 @@
+"""Hadoop credential stores: a record that spares the JVM, and the real `hadoop credential` on a pseudo-terminal."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopshive.credential import Attributes, CredentialError, Record, Shell, Store, differing, ensure, read_record
+from tests.modules import run_module
+from tests.servers import QUICK, hadoop_classpath, write_script, write_site
+
+ALIAS = "javax.jdo.option.ConnectionPassword"
+SECRET = "s3 cr'\"$`\\é!"
+MAIN = "org.apache.hadoop.security.alias.CredentialShell"
+
+
+# --- without a JVM ----------------------------------------------------------------------------------------------------
+
+
+def test_a_store_is_a_local_file() -> None:
+    assert Store("localjceks://file/etc/a.jceks").path == Path("/etc/a.jceks")
+    assert Store("jceks://file/etc/a.jceks").at(Path("/etc/b.jceks")) == "jceks://file/etc/b.jceks"
+    for provider in ("jceks://hdfs/user/a.jceks", "/etc/a.jceks", "user:///"):
+        with pytest.raises(CredentialError, match="is no local file"):
+            _ = Store(provider).path
+
+
+def test_a_record_knows_a_secret_by_a_salted_digest() -> None:
+    record = Record()
+    record.remember("a", SECRET)
+    record.remember("b", SECRET)
+    assert record.holds("a", SECRET)
+    assert not record.holds("a", SECRET + " ")
+    assert not record.holds("c", SECRET)
+    assert record.aliases["a"]["digest"] != record.aliases["b"]["digest"]
+
+
+def test_attributes_that_are_not_wanted_do_not_count() -> None:
+    there = Attributes("hive", "hive", 0o640)
+    assert not differing(Attributes(), there)
+    assert not differing(Attributes(owner="hive", mode=0o640), there)
+    assert differing(Attributes(mode=0o600), there)
+
+
+def fake(tmp_path: Path, body: str) -> Shell:
+    """Something in the place of `hadoop credential`."""
+    script = tmp_path / "fake"
+    script.write_text(f"#!/bin/sh\n{body}\n")
+    script.chmod(0o755)
+    return Shell([str(script)], timeout=5)
+
+
+def test_a_failure_shows_what_was_said_but_not_the_secret(tmp_path: Path) -> None:
+    shell = fake(tmp_path, 'printf "Enter alias password: "; read -r x; echo; echo "no room for $x"; exit 3')
+    with pytest.raises(CredentialError) as caught:
+        ensure(Store(f"localjceks://file{tmp_path}/a.jceks"), shell, "a", "hunter2", Attributes())
+    assert str(caught.value) == "hadoop credential create a failed (3): Enter alias password: | no room for ********"
+    assert list(tmp_path.iterdir()) == [tmp_path / "fake"]
+
+
+def test_a_tool_that_hangs_is_ended(tmp_path: Path) -> None:
+    shell = Shell(fake(tmp_path, "sleep 60 & sleep 60").command, timeout=0.2)
+    begin = time.monotonic()
+    with pytest.raises(CredentialError, match="did not end within"):
+        ensure(Store(f"localjceks://file{tmp_path}/a.jceks"), shell, "a", "x", Attributes())
+    assert time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"secret": ""}, "empty or has a control character"),
+        ({"secret": "two\nlines"}, "empty or has a control character"),
+        ({"mode": "0644"}, "is not one for secrets"),
+        ({"mode": "rw"}, "is not one for secrets"),
+        ({"provider": "jceks://hdfs/x"}, "is no local file"),
+        (
+            {"provider": "localjceks://file/nowhere/x.jceks"},
+            "/nowhere, the directory of the credential store, is not there",
+        ),
+        (
+            {"command": ["/nowhere/hadoop"]},
+            "/nowhere/hadoop cannot be run: No such file or directory. Install Hadoop first.",
+        ),
+    ],
+)
+def test_what_cannot_be_is_told(tmp_path: Path, arguments: dict[str, Any], sentence: str) -> None:
+    given = {"provider": f"localjceks://file{tmp_path}/a.jceks", "alias": "a", "secret": "x", **arguments}
+    result = run_module("hopshive_credential", given)
+    assert result["failed"]
+    assert sentence in result["msg"]
+
+
+# --- the real one -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def launcher(hadoop_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`hadoop credential`, which notes each of its starts."""
+    directory = tmp_path_factory.mktemp("credential")
+    write_site(directory / "conf/core-site.xml", {})
+    classpath = ":".join([str(directory / "conf"), *hadoop_classpath(hadoop_home)])
+    java = write_script(directory / "java", ["java", *QUICK, "-cp", classpath, MAIN])
+    counting = directory / "hadoop-credential"
+    counting.write_text(
+        f'#!/bin/sh\ntr "\\0" " " < /proc/$$/cmdline >> {directory}/starts\nenv >> {directory}/starts\n'
+        f'echo "# $1" >> {directory}/starts\nexec {java} "$@"\n'
+    )
+    counting.chmod(0o755)
+    return counting
+
+
+def starts(launcher: Path) -> list[str]:
+    """Which subcommands were run since the last time; fails if a secret was in sight."""
+    path = launcher.parent / "starts"
+    text = path.read_text() if path.exists() else ""
+    path.unlink(missing_ok=True)
+    assert SECRET not in text
+    return [line[2:] for line in text.splitlines() if line.startswith("# ")]
+
+
+def test_an_alias_is_set_changed_and_removed(launcher: Path, tmp_path: Path) -> None:
+    path = tmp_path / "store.jceks"
+    store = Store(f"localjceks://file{path}")
+    starts(launcher)
+
+    def run(state: str = "present", secret: str | None = SECRET, *, check: bool = False) -> dict[str, Any]:
+        given = {"provider": store.provider, "alias": ALIAS, "secret": secret, "state": state, "mode": "0640"}
+        result = run_module("hopshive_credential", {**given, "command": [str(launcher)]}, check=check)
+        assert not result.get("failed"), result
+        return result
+
+    assert run(check=True)["changed"]
+    assert list(tmp_path.iterdir()) == []
+    made = run()
+    assert made["diff"]["before"] == {}
+    assert made["diff"]["after"].items() >= {ALIAS: "set", "mode": "0640"}.items()
+    assert not run()["changed"]
+    assert starts(launcher) == ["create"], "the second run needs no JVM"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert store.record_path.stat().st_mode & 0o777 == 0o600
+    assert SECRET.encode() not in path.read_bytes() + store.record_path.read_bytes()
+
+    assert run(secret="another", check=True)["changed"]
+    assert starts(launcher) == []
+    assert run(secret="another")["changed"]
+    assert starts(launcher) == ["delete", "create"]
+    assert not Shell([str(launcher)]).holds(store.provider, ALIAS, SECRET)
+
+    assert run("absent", None)["changed"]
+    assert not run("absent", None)["changed"]
+    assert {entry.name for entry in tmp_path.iterdir()} == {"store.jceks", ".store.jceks.hopshive"}
+
+
+def test_the_checksum_beside_a_store_moves_with_it(launcher: Path, tmp_path: Path) -> None:
+    """Of `jceks://file`, Hadoop's checksummed file system refuses a store whose .crc is another's."""
+    store = Store(f"jceks://file{tmp_path}/store.jceks")
+    shell = Shell([str(launcher)])
+    assert ensure(store, shell, ALIAS, SECRET, Attributes(mode=0o640)).changed
+    assert ensure(store, shell, ALIAS, "another", Attributes(mode=0o640)).changed
+    assert shell.holds(store.provider, ALIAS, "another")
+    names = {entry.name: entry.stat().st_mode & 0o777 for entry in tmp_path.iterdir()}
+    assert names == {"store.jceks": 0o640, ".store.jceks.crc": 0o640, ".store.jceks.hopshive": 0o600}
+
+
+def test_a_store_that_somebody_else_changed_is_asked(launcher: Path, tmp_path: Path) -> None:
+    store = Store(f"localjceks://file{tmp_path}/store.jceks")
+    shell = Shell([str(launcher)])
+    shell.create(store.provider, ALIAS, SECRET)
+    store.path.chmod(0o600)
+    starts(launcher)
+    assert not ensure(store, shell, ALIAS, SECRET, Attributes(mode=0o600), dry=True).changed
+    assert not store.record_path.exists()
+    assert not ensure(store, shell, ALIAS, SECRET, Attributes(mode=0o600)).changed
+    assert read_record(store).holds(ALIAS, SECRET)
+    starts(launcher)
+    assert not ensure(store, shell, ALIAS, SECRET, Attributes(mode=0o600)).changed
+    assert starts(launcher) == [], "now there is a record"
+    shell.create(store.provider, "other", "x")
+    assert read_record(store) == Record()
+    assert ensure(store, shell, ALIAS, SECRET, Attributes(mode=0o640)).attributes
+    assert shell.aliases(store.provider) == {ALIAS.lower(), "other"}
+
+
+def test_hadoop_itself_reads_the_secret(launcher: Path, hadoop_home: Path, tmp_path: Path) -> None:
+    """By Configuration.getPassword, as Hive does; the secret has what a shell or an encoding could break."""
+    if subprocess.run(["javac", "-version"], capture_output=True, check=False).returncode:
+        pytest.skip("no Java compiler: apt-get install openjdk-17-jdk-headless")
+    store = Store(f"localjceks://file{tmp_path}/store.jceks")
+    ensure(store, Shell([str(launcher)]), ALIAS, SECRET, Attributes(mode=0o600))
+    source = tmp_path / "Read.java"
+    source.write_text(
+        "import org.apache.hadoop.conf.Configuration; class Read { public static void main(String[] a) throws Exception {"
+        'Configuration c = new Configuration(false); c.set("hadoop.security.credential.provider.path", a[0]);'
+        'for (char x : c.getPassword(a[1])) System.out.print((int) x + " "); } }'
+    )
+    classpath = ":".join(hadoop_classpath(hadoop_home))
+    argv = ["java", *QUICK, "-cp", classpath, str(source), store.provider, ALIAS]
+    read = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert "".join(chr(int(code)) for code in read.stdout.split()) == SECRET
+
+
+def test_the_record_has_the_form_that_is_documented(tmp_path: Path) -> None:
+    store = Store(f"localjceks://file{tmp_path}/store.jceks")
+    store.path.write_bytes(b"store")
+    store.record_path.write_text(json.dumps({"store": "0" * 64, "aliases": {}}))
+    assert read_record(store) == Record(), "of another store"
+    store.record_path.write_text("[]")
+    assert read_record(store) == Record(), "not a record"

@@ -1,0 +1,342 @@
+"""Paths on HDFS: what is decided, what a NameNode and a DataNode make of it, and the modules."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopshive.webhdfs import (
+    Delete,
+    MakeDirectory,
+    Operation,
+    SetMode,
+    SetOwner,
+    SetReplication,
+    Status,
+    Upload,
+    Wanted,
+    WebHdfs,
+    WebHdfsError,
+    ancestors,
+    decide,
+    foresee,
+    normal_mode,
+    normal_path,
+)
+from tests.modules import run_module
+from tests.servers import Hdfs, free_port
+
+DIRECTORY = Status("DIRECTORY", "hive", "hadoop", "1777")
+FILE = Status("FILE", "hdfs", "hadoop", "644", length=5, replication=2)
+
+
+# --- deciding ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there", "operations"),
+    [
+        (Wanted("/a"), None, [MakeDirectory("/a")]),
+        (Wanted("/a"), DIRECTORY, []),
+        (Wanted("/a", owner="hive", group="hadoop", mode="1777"), DIRECTORY, []),
+        (Wanted("/a", mode="777"), DIRECTORY, [SetMode("/a", "777")]),
+        (Wanted("/a", owner="spark", group="hadoop"), DIRECTORY, [SetOwner("/a", "spark", None)]),
+        (Wanted("/a", owner="x", group="y", mode="700"), None, [MakeDirectory("/a", "700"), SetOwner("/a", "x", "y")]),
+        (Wanted("/a", "absent"), None, []),
+        (Wanted("/a", "absent"), DIRECTORY, [Delete("/a", recursive=False)]),
+        (Wanted("/a", "absent", recursive=True), FILE, [Delete("/a", recursive=True)]),
+        (Wanted("/f", "file", length=5), FILE, []),
+        (Wanted("/f", "file", length=5, replication=3), FILE, [SetReplication("/f", 3)]),
+        (Wanted("/f", "file", length=6), FILE, [Upload(Wanted("/f", "file", length=6))]),
+        (Wanted("/f", "file", length=6), None, [Upload(Wanted("/f", "file", length=6))]),
+    ],
+)
+def test_only_what_differs_is_done(wanted: Wanted, there: Status | None, operations: list[Operation]) -> None:
+    assert decide(wanted, there) == operations
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there", "sentence"),
+    [
+        (Wanted("/a"), FILE, "/a on HDFS is a file, and a directory is wanted"),
+        (Wanted("/a", "file"), DIRECTORY, "/a on HDFS is a directory, and a file is wanted"),
+        (Wanted("/", "absent"), DIRECTORY, "root of HDFS cannot be made absent"),
+    ],
+)
+def test_nothing_is_replaced_by_another_kind(wanted: Wanted, there: Status, sentence: str) -> None:
+    with pytest.raises(WebHdfsError, match=sentence):
+        decide(wanted, there)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there"),
+    [
+        (Wanted("/a", owner="x", group="y", mode="700"), None),
+        (Wanted("/a", owner="x", mode="1770"), DIRECTORY),
+        (Wanted("/f", "file", owner="x", group="y", mode="600", length=6, replication=1), FILE),
+        (Wanted("/f", "absent"), FILE),
+    ],
+)
+def test_what_is_foreseen_needs_nothing_more(wanted: Wanted, there: Status | None) -> None:
+    after = foresee(there, decide(wanted, there), "hdfs")
+    assert decide(wanted, after) == []
+
+
+def test_modes_and_paths_have_one_form() -> None:
+    assert [normal_mode(mode) for mode in ("01777", "1777", "0755", "0o700", "0")] == [
+        "1777",
+        "1777",
+        "755",
+        "700",
+        "0",
+    ]
+    for mode in ("4755", "u+x", "888", "-1"):
+        with pytest.raises(ValueError):
+            normal_mode(mode)
+    assert [normal_path(path) for path in ("/", "//a/./b/", "/a")] == ["/", "/a/b", "/a"]
+    assert ancestors("/a/b/c") == ["/a", "/a/b"]
+    for path in ("a", "/a/../b", ""):
+        with pytest.raises(WebHdfsError, match="not absolute"):
+            normal_path(path)
+
+
+# --- a NameNode that cannot answer --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def namenode(answers: Sequence[tuple[int, dict[str, Any]]]) -> Iterator[tuple[str, list[str]]]:
+    """Something at a port that gives these answers, the last one for ever; and the requests that it got."""
+    requests: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            status, body = answers[min(len(requests), len(answers) - 1)]
+            requests.append(self.path)
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_PUT = do_GET  # noqa: N815 - the name that http.server looks for
+
+        def log_message(self, *_: object) -> None:
+            """Not into the tests' output."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", requests
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def refusal(exception: str, message: str) -> tuple[int, dict[str, Any]]:
+    return 403, {"RemoteException": {"exception": exception, "message": message}}
+
+
+STATUS = {
+    "FileStatus": {
+        "type": "DIRECTORY",
+        "owner": "hdfs",
+        "group": "hadoop",
+        "permission": "755",
+        "length": 0,
+        "replication": 0,
+    }
+}
+
+
+def test_a_standby_and_a_dead_namenode_are_passed_by() -> None:
+    standby = [refusal("StandbyException", "Operation category READ is not supported in state standby")]
+    with namenode(standby) as (first, asked), namenode([(200, STATUS)]) as (second, _):
+        client = WebHdfs([f"http://127.0.0.1:{free_port()}", first, second], "hdfs", timeout=0)
+        assert client.status("/") == Status("DIRECTORY", "hdfs", "hadoop", "755")
+        client.status("/")
+        assert len(asked) == 1, "the one that answered is asked first the next time"
+        client.close()
+
+
+def test_safe_mode_is_waited_for() -> None:
+    safe = refusal("SafeModeException", "Cannot create directory /a. Name node is in safe mode.\nThe reported blocks 0")
+    with namenode([safe, safe, (200, {"boolean": True})]) as (url, asked):
+        client = WebHdfs([url], "hdfs", timeout=10, sleep=lambda _: None)
+        client.apply(MakeDirectory("/a"))
+        assert len(asked) == 3
+        client.close()
+
+
+def test_the_end_of_patience_is_a_sentence() -> None:
+    safe = refusal("SafeModeException", "Cannot create directory /a. Name node is in safe mode.\nThe reported blocks 0")
+    with namenode([safe]) as (url, _):
+        client = WebHdfs([url], "hdfs", timeout=0)
+        with pytest.raises(WebHdfsError, match=r"could not be used within 0 s: .*Name node is in safe mode\.$"):
+            client.apply(MakeDirectory("/a"))
+        client.close()
+
+
+def test_a_refusal_names_user_and_path() -> None:
+    with namenode([refusal("AccessControlException", "Permission denied: user=spark\n\tat x")]) as (url, _):
+        client = WebHdfs([url], "spark", timeout=0)
+        with pytest.raises(
+            WebHdfsError, match=r"does not let the user spark do that at /a: Permission denied: user=spark$"
+        ):
+            client.apply(MakeDirectory("/a"))
+        client.close()
+
+
+def test_what_is_no_url_is_told() -> None:
+    with pytest.raises(WebHdfsError, match="no URL of a NameNode"):
+        WebHdfs(["namenode:9870"], "hdfs", timeout=0).status("/")
+
+
+# --- a real HDFS ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def client(hdfs: Hdfs) -> Iterator[WebHdfs]:
+    client = WebHdfs([hdfs.url], hdfs.user, timeout=60)
+    yield client
+    client.close()
+
+
+def arguments(hdfs: Hdfs, *paths: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"url": [hdfs.url], "user": hdfs.user, "paths": list(paths), **more}
+
+
+def test_a_round_trip_works_as_soon_as_there_is_a_datanode_and_leaves_nothing(hdfs: Hdfs) -> None:
+    result = run_module("hopshive_hdfs_check", {"url": hdfs.url, "user": hdfs.user})
+    assert not result["changed"]
+    assert result["seconds"] < 30
+    client = WebHdfs([hdfs.url], hdfs.user)
+    assert client._call("GET", "/", "LISTSTATUS")["FileStatuses"]["FileStatus"] == []
+    client.close()
+
+
+def test_a_round_trip_where_nobody_may_write_is_a_sentence(hdfs: Hdfs) -> None:
+    result = run_module("hopshive_hdfs_check", {"url": hdfs.url, "user": "nobody"})
+    assert "does not let the user nobody" in result["msg"]
+    result = run_module("hopshive_hdfs_check", {"url": hdfs.url, "user": hdfs.user, "directory": "/none"})
+    assert "/none is no directory" in result["msg"]
+
+
+def test_a_directory_gets_owner_and_sticky_mode_once(hdfs: Hdfs, client: WebHdfs) -> None:
+    wanted = arguments(hdfs, {"path": "/t/tmp", "owner": "hive", "group": "staff", "mode": "1777"})
+    foretold = run_module("hopshive_hdfs", wanted, check=True)
+    assert foretold["changed"]
+    assert client.status("/t") is None
+    made = run_module("hopshive_hdfs", wanted)
+    assert made["changes"][1]["after"] == foretold["changes"][1]["after"]
+    assert made["diff"]["before"] == {"/t": None, "/t/tmp": None}
+    assert client.status("/t/tmp") == Status("DIRECTORY", "hive", "staff", "1777")
+    assert client.status("/t") == Status("DIRECTORY", hdfs.user, "hadoop", "755")
+    again = run_module("hopshive_hdfs", wanted)
+    assert not again["changed"]
+    assert again["changes"] == []
+
+
+def test_what_differs_is_set_right_and_the_rest_left(hdfs: Hdfs, client: WebHdfs) -> None:
+    run_module("hopshive_hdfs", arguments(hdfs, {"path": "/right", "owner": "hive", "group": "staff", "mode": "0700"}))
+    changed = run_module("hopshive_hdfs", arguments(hdfs, {"path": "/right", "mode": "0750"}))
+    assert changed["changes"][0]["operations"] == ["SetMode"]
+    assert client.status("/right") == Status("DIRECTORY", "hive", "staff", "750")
+
+
+def test_parents_are_made_as_asked_only_if_missing(hdfs: Hdfs, client: WebHdfs) -> None:
+    run_module("hopshive_hdfs", arguments(hdfs, {"path": "/p", "mode": "0711"}))
+    run_module(
+        "hopshive_hdfs",
+        arguments(hdfs, {"path": "/p/q/r"}, parent_owner="hive", parent_group="staff", parent_mode="0750"),
+    )
+    assert client.status("/p") == Status("DIRECTORY", hdfs.user, "hadoop", "711")
+    assert client.status("/p/q") == Status("DIRECTORY", "hive", "staff", "750")
+
+
+def test_a_file_appears_whole_with_owner_mode_and_content(hdfs: Hdfs, client: WebHdfs, tmp_path: Path) -> None:
+    source = tmp_path / "a b.bin"
+    source.write_bytes(bytes(range(256)) * 20_000)
+    entry = {
+        "path": "/up/ä b+c.bin",
+        "state": "file",
+        "src": str(source),
+        "owner": "hive",
+        "group": "staff",
+        "mode": "0640",
+    }
+    wanted = arguments(hdfs, entry)
+    assert run_module("hopshive_hdfs", wanted, check=True)["changed"]
+    made = run_module("hopshive_hdfs", wanted)
+    assert made["changed"], made
+    status = client.status("/up/ä b+c.bin")
+    assert status == Status("FILE", "hive", "staff", "640", length=5_120_000, replication=1)
+    assert client._read("/up/ä b+c.bin") == source.read_bytes()
+    assert not run_module("hopshive_hdfs", wanted)["changed"]
+    assert not run_module("hopshive_hdfs", wanted, check=True)["changed"]
+    names = [one["pathSuffix"] for one in client._call("GET", "/up", "LISTSTATUS")["FileStatuses"]["FileStatus"]]
+    assert names == ["ä b+c.bin"]
+
+
+def test_another_length_replaces_a_file(hdfs: Hdfs, client: WebHdfs, tmp_path: Path) -> None:
+    source = tmp_path / "x"
+    source.write_text("one")
+    wanted = arguments(hdfs, {"path": "/replaced", "state": "file", "src": str(source)})
+    run_module("hopshive_hdfs", wanted)
+    source.write_text("longer")
+    assert run_module("hopshive_hdfs", wanted)["changed"]
+    assert client._read("/replaced") == b"longer"
+
+
+def test_an_empty_file_can_be_uploaded(hdfs: Hdfs, client: WebHdfs, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    run_module("hopshive_hdfs", arguments(hdfs, {"path": "/empty", "state": "file", "src": str(tmp_path / "empty")}))
+    assert client._read("/empty") == b""
+
+
+def test_absence_takes_a_full_directory_only_if_told_to(hdfs: Hdfs, client: WebHdfs) -> None:
+    run_module("hopshive_hdfs", arguments(hdfs, {"path": "/full/of"}))
+    refused = run_module("hopshive_hdfs", arguments(hdfs, {"path": "/full", "state": "absent"}))
+    assert refused["failed"]
+    assert "/full" in refused["msg"]
+    wanted = arguments(hdfs, {"path": "/full", "state": "absent", "recursive": True}, {"path": "/full/again"})
+    foretold = run_module("hopshive_hdfs", wanted, check=True)
+    assert [change["path"] for change in foretold["changes"]] == ["/full", "/full", "/full/again"]
+    assert client.status("/full/of") is not None
+    made = run_module("hopshive_hdfs", wanted)
+    assert [change["path"] for change in made["changes"]] == ["/full", "/full", "/full/again"]
+    assert client.status("/full/of") is None
+
+
+def test_twenty_paths_take_less_than_a_second(hdfs: Hdfs) -> None:
+    paths = [{"path": f"/many/{number}", "owner": "hive", "mode": "0770"} for number in range(20)]
+    run_module("hopshive_hdfs", arguments(hdfs, *paths))
+    begin = time.monotonic()
+    assert not run_module("hopshive_hdfs", arguments(hdfs, *paths))["changed"]
+    assert time.monotonic() - begin < 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({"path": "/m", "mode": "4755"}, "The mode '4755' of /m is none of HDFS"),
+        ({"path": "m"}, "not absolute"),
+        ({"path": "/m", "state": "file"}, "/m shall be a file, so it needs src"),
+        ({"path": "/m", "state": "file", "src": "/nowhere/x"}, "The file /nowhere/x cannot be read on this host"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_changes(entry: dict[str, Any], sentence: str) -> None:
+    result = run_module(
+        "hopshive_hdfs", {"url": ["http://127.0.0.1:1"], "timeout": 0, "paths": [{"path": "/a"}, entry]}
+    )
+    assert sentence in result["msg"]
+    assert result["changes"] == []
