@@ -172,7 +172,7 @@ class Catalogue:
 
     def _wheels(self, name: str) -> Iterable[Path]:
         env = self._env(name)
-        tools = [self._python_path(file) for file in self._build_tools()]
+        tools = [self._python_path(file) for file in self._python_files(name) if file not in env.files()]
         for file in env.files():
             path = self._python_path(file)
             built = self.cache / "wheels" / file.sha256[:16]
