@@ -65,6 +65,9 @@ _raw:
     archive_path:
       description: The archive on the controller, whether it has been built or not.
       type: str
+    python_version:
+      description: The hosts' Python, which the path of a Python environment's packages has in it.
+      type: str
 """
 
 
@@ -74,7 +77,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]
         try:
             catalogue = Catalogue(
                 artifacts=default_artifacts(),
-                cache=Path(self._value("artifacts_cache_dir", default_cache())).expanduser(),
+                cache=Path(self._value("artifacts_cache_dir", str(default_cache()))).expanduser(),
                 tarballs=parse_tarballs(self._value("artifacts_tarballs", {})),
                 python_version=str(self._value("artifacts_python_version", DEFAULT_PYTHON)),
             )
@@ -97,6 +100,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]
             "current": f"{dest}/current",
             "archive": identity.archive,
             "archive_path": str(catalogue.archive(identity)),
+            "python_version": catalogue.python_version,
         }
 
     def _value(self, name: str, default: Any) -> Any:
