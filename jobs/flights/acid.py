@@ -91,4 +91,4 @@ def compaction(rows: list[list[str]]) -> tuple[str, str]:
     if not mine:
         return "unknown", ""
     newest = max(mine, key=lambda row: int(row[0]))
-    return newest[5].strip().lower(), newest[12].strip()
+    return newest[5].strip().lower(), newest[12].strip(" -")
