@@ -149,20 +149,12 @@ def unpack(product: str, directory: Path) -> Path:
     return home
 
 
-def hadoop_classpath(hadoop: Path) -> list[str]:
-    """What a daemon of HDFS or YARN needs; the logging binding goes to the JVM's own output."""
+def hadoop_classpath(hadoop: Path, *, logging: bool = True) -> list[str]:
+    """What a daemon of HDFS or YARN needs. Hive brings its own logging binding."""
     share = hadoop / "share/hadoop"
-    directories = (
-        "common/lib/*",
-        "common/logging/*",
-        "common/*",
-        "hdfs",
-        "hdfs/lib/*",
-        "hdfs/*",
-        "yarn/lib/*",
-        "yarn/*",
-    )
-    return [str(share / one) for one in (*directories, "mapreduce/*")]
+    common = ["common/lib/*", "common/*"] + (["common/logging/*"] if logging else [])
+    rest = ["hdfs", "hdfs/lib/*", "hdfs/*", "yarn/lib/*", "yarn/*", "mapreduce/*"]
+    return [str(share / directory) for directory in common + rest]
 
 
 def write_site(path: Path, properties: Mapping[str, object]) -> None:

@@ -225,7 +225,7 @@ def ask_datanode(target: Target, timeout: float) -> Facts:
     """Its JMX, and with `namenode` also that a NameNode lists it as live."""
     info = _bean(f"http://{target.place}", "Hadoop:service=DataNode,name=DataNodeInfo", timeout)
     name = f"{info.get('DatanodeHostname')}:{info.get('DataPort')}"
-    facts: Facts = {"name": name, "version": info.get("Version", "")}
+    facts: Facts = {"name": name, "version": info.get("Version", "").partition(",")[0]}
     if target.namenode:
         facts["namenode"] = _first(target.namenode, lambda url: _listed_live(url, name, timeout))
     return facts
@@ -241,11 +241,11 @@ def _listed_live(namenode: str, datanode: str, timeout: float) -> str:
 
 
 def ask_resourcemanager(target: Target, timeout: float) -> Facts:
-    """`/ws/v1/cluster/info`: STARTED."""
+    """`/ws/v1/cluster/info`: started, and active or standby; just after its start it is neither."""
     info = fetch_json(f"http://{target.place}/ws/v1/cluster/info", timeout).get("clusterInfo", {})
-    if info.get("state") != "STARTED":
-        raise NoAnswer(f"its state is {info.get('state')}")
-    return {"state": info.get("haState", ""), "version": info.get("resourceManagerVersion", "")}
+    if info.get("state") != "STARTED" or info.get("haState") not in ("ACTIVE", "STANDBY"):
+        raise NoAnswer(f"its state is {info.get('state')}, {info.get('haState')}")
+    return {"state": info["haState"].lower(), "version": info.get("resourceManagerVersion", "")}
 
 
 def ask_nodemanager(target: Target, timeout: float) -> Facts:

@@ -311,7 +311,12 @@ def hive_site(
         },
     )
     os.environ["HIVE_HOME"] = str(hive_home)
-    classpath = ["$HIVE_CONF_DIR", f"{hive_home}/lib/*", f"{mysql_connector_home}/*", *hadoop_classpath(hadoop_home)]
+    classpath = [
+        "$HIVE_CONF_DIR",
+        f"{hive_home}/lib/*",
+        f"{mysql_connector_home}/*",
+        *hadoop_classpath(hadoop_home, logging=False),
+    ]
     main = "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool"
     tool = write_script(tmp_path / "schematool", ["java", *QUICK, *OPENS, "-cp", ":".join(classpath), main])
     yield Site(mariadb, name, tmp_path, tool, hive_home / "scripts/metastore/upgrade/mysql")
