@@ -1,0 +1,45 @@
+"""Filters that render the configuration files of Hadoop and Hive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def site_xml(properties: Mapping[str, Any], comment: str) -> str:
+    """A site file: properties by name; a null one is left out, booleans become true and false, XML is escaped."""
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f"<!-- {escape(comment).replace('--', '- -')} -->",
+        "<configuration>",
+    ]
+    for name in sorted(properties):
+        value = properties[name]
+        if value is None:
+            continue
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        lines += [
+            "  <property>",
+            f"    <name>{escape(name)}</name>",
+            f"    <value>{escape(text)}</value>",
+            "  </property>",
+        ]
+    return "\n".join([*lines, "</configuration>", ""])
+
+
+def site_files(sites: Mapping[str, Mapping[str, Any]], directory: str, comment: str) -> list[dict[str, str]]:
+    """Site files by name, as the module hopshive_files takes them."""
+    return [{"path": f"{directory}/{name}", "content": site_xml(sites[name], comment)} for name in sites]
+
+
+def named_files(files: Mapping[str, str], directory: str) -> list[dict[str, str]]:
+    """Texts by file name, as the module hopshive_files takes them."""
+    return [{"path": f"{directory}/{name}", "content": files[name]} for name in files]
+
+
+class FilterModule:
+    def filters(self) -> dict[str, Any]:
+        return {"site_xml": site_xml, "site_files": site_files, "named_files": named_files}
