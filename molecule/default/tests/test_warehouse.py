@@ -52,7 +52,9 @@ def test_the_service_runs_as_its_own_user_and_starts_with_the_host(host: Any, co
 def test_the_unit_survives_ten_minutes_without_what_it_needs(host: Any, component: str) -> None:
     only_in(host, component)
     unit, _ = SERVICES[component]
-    shown = run(host, f"systemctl show {unit} --property Restart,RestartUSec,StartLimitIntervalUSec,StartLimitBurst,LimitNOFILE")
+    shown = run(
+        host, f"systemctl show {unit} --property Restart,RestartUSec,StartLimitIntervalUSec,StartLimitBurst,LimitNOFILE"
+    )
     values = dict(line.split("=", 1) for line in shown.splitlines())
     assert values["Restart"] == "on-failure"
     assert int(values["LimitNOFILE"]) >= 20000
