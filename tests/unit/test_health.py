@@ -361,6 +361,9 @@ def hive(
         run_java(metastore, classpath, directory / "metastore.log", port, environment=environment),
         run_java(server2, classpath, directory / "server2.log", environment=environment),
     ):
+        # Every test that asks has servers that are up, whichever runs first.
+        ask("metastore", ports["metastore"])
+        ask("server2", ports["server2"], login_user="hive")
         yield ports
 
 
