@@ -21,7 +21,7 @@ from hopshive.thrift_wire import ThriftError, TType, call, encode_call, read_str
 from tests.modules import run_module
 from tests.servers import Hdfs, MariaDB, free_port, hadoop_classpath, run_java, write_site
 
-START = 60
+START = 180
 
 
 def ask(kind: str, port: int, **more: Any) -> dict[str, Any]:
