@@ -63,6 +63,10 @@ options:
     description: Of V(kind=server2), a statement that must succeed within ten seconds, such as C(SELECT 1).
     type: str
     default: ""
+  safe_mode:
+    description: Of V(kind=namenode), whether one in safe mode counts as well, as before its DataNodes are up.
+    type: bool
+    default: false
 requirements:
   - the hopshive package in the Python that runs the module
 attributes:
@@ -162,6 +166,7 @@ def main() -> None:
             "login_user": {"type": "str", "default": ""},
             "login_password": {"type": "str", "default": "", "no_log": True},
             "login_unix_socket": {"type": "path"},
+            "safe_mode": {"type": "bool", "default": False},
             "statement": {"type": "str", "default": ""},
         },
         supports_check_mode=True,
@@ -182,6 +187,7 @@ def main() -> None:
         statement=parameters["statement"],
         namenode=parameters["namenode"],
         resourcemanager=parameters["resourcemanager"],
+        safe_mode=parameters["safe_mode"],
     )
     try:
         answer = health.wait_for(target, 0 if module.check_mode else parameters["timeout"])

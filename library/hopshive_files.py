@@ -108,7 +108,12 @@ def _number(kind: str, name: str, predicted: bool) -> int:
 def _state(path: Path) -> str:
     """Owner, group and mode of a path, as a line to compare and to show; empty where there is nothing."""
     try:
-        status = path.stat()
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            # Whoever owns the directory chose where the link leads; root follows only its own.
+            if path.parent.stat().st_uid != 0:
+                raise RefusedError(f"{path} is a symbolic link in a directory that is not root's: remove it")
+            status = path.stat()
     except FileNotFoundError:
         return ""
     return f"owner={status.st_uid} group={status.st_gid} mode={stat.S_IMODE(status.st_mode):04o}"

@@ -10,10 +10,11 @@ module: hopshive_host_info
 short_description: Tell what a host must be known for before hopshive is installed on it
 version_added: "0.1.0"
 description:
-  - Returns the distribution, the memory, the release of a JDK, the free space for paths that need not exist yet, and
-    the listening TCP ports with the process and the systemd unit that hold each.
-  - Needs Python 3.9 and nothing else on the host, and runs no command there. Run it as root, or the holders of other
-    users' ports stay unknown.
+  - Returns the distribution, the architecture, the memory, the release of a JDK, the version of a Python, the free
+    space for paths that need not exist yet, the addresses of names, users and groups, and the listening TCP ports with
+    the process and the systemd unit that hold each.
+  - Needs Python 3.9 and nothing else on the host, and runs no command there but O(python). Run it as root, or the
+    holders of other users' ports stay unknown.
 options:
   java_home:
     description: Home of a JDK, whose file C(release) names its version.
@@ -23,6 +24,24 @@ options:
     description: Paths whose file systems are asked for free space, or their nearest parents that exist.
     type: list
     elements: path
+    default: []
+  python:
+    description: A Python interpreter, which is run to tell its version. Empty asks for none.
+    type: path
+    default: ""
+  resolve:
+    description: Names that are resolved to IPv4 addresses as the host's programs resolve them.
+    type: list
+    elements: str
+    default: []
+  users:
+    description: Names of users, and the uid that each shall have, or null.
+    type: dict
+    default: {}
+  groups:
+    description: Names of groups.
+    type: list
+    elements: str
     default: []
 attributes:
   check_mode:
@@ -37,6 +56,10 @@ EXAMPLES = r"""
   hopshive_host_info:
     java_home: /usr/lib/jvm/java-17-openjdk-amd64
     paths: [/opt/hopshive, /var/lib/hopshive]
+    python: /usr/bin/python3
+    resolve: [master1.example.com]
+    users: {hive: 1513}
+    groups: [hive, hadoop]
   register: host
 """
 
@@ -51,6 +74,11 @@ version:
   returned: always
   type: str
   sample: "12"
+architecture:
+  description: The machine's architecture.
+  returned: always
+  type: str
+  sample: x86_64
 memory_mb:
   description: The memory of the host, or the limit of the control group that the host is, in MiB.
   returned: always
@@ -61,6 +89,29 @@ java_release:
   returned: always
   type: int
   sample: 17
+python_version:
+  description: The version of O(python), empty if it does not run, null if it is not there.
+  returned: always
+  type: str
+  sample: "3.11"
+addresses:
+  description: The IPv4 addresses of each name of O(resolve); none if it does not resolve.
+  returned: always
+  type: dict
+  sample: {master1.example.com: [192.0.2.11]}
+users:
+  description: The users of O(users). C(uid) is null if there is no such user; C(holder) is who has the uid that it shall have.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {name: hive, uid: 1513, holder: hive}
+groups:
+  description: Those of O(groups) that exist.
+  returned: always
+  type: list
+  elements: str
+  sample: [hive]
 disks:
   description: Each file system once, with the paths that it holds and its free space in MiB.
   returned: always
@@ -77,14 +128,21 @@ listeners:
     - {port: 22, pid: 612, process: sshd, unit: ssh.service}
 """
 
+import grp
 import os
+import platform
+import pwd
 import re
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
 LISTEN = "0A"
+VERSION_OF_PYTHON = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 def parse_os_release(text: str) -> tuple[str, str]:
@@ -204,11 +262,68 @@ def disks(paths: list[str]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
+def python_version(interpreter: str) -> str | None:
+    """The version of an interpreter; empty if it does not run, None if there is none."""
+    if not interpreter or not Path(interpreter).exists():
+        return None
+    try:
+        done = subprocess.run(
+            [interpreter, "-I", "-c", VERSION_OF_PYTHON], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    version = done.stdout.strip()
+    return version if done.returncode == 0 and re.fullmatch(r"\d+\.\d+", version) else ""
+
+
+def _addresses(name: str) -> list[str]:
+    try:
+        found = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return sorted({str(address[0]) for *_, address in found})
+
+
+def resolve(names: list[str]) -> dict[str, list[str]]:
+    """The IPv4 addresses of each name. Side by side, because a name server that does not answer takes its time."""
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        return dict(zip(names, pool.map(_addresses, names)))
+
+
+def users(wanted: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each user's uid, and who has the uid that it shall have; asked for one by one, as a directory may not list all."""
+    found = []
+    for name, uid in wanted.items():
+        user: dict[str, Any] = {"name": name, "uid": None, "holder": ""}
+        try:
+            user["uid"] = pwd.getpwnam(name).pw_uid
+        except KeyError:
+            pass
+        try:
+            user["holder"] = "" if uid is None else pwd.getpwuid(int(uid)).pw_name
+        except KeyError:
+            pass
+        found.append(user)
+    return found
+
+
+def _is_group(name: str) -> bool:
+    try:
+        grp.getgrnam(name)
+    except KeyError:
+        return False
+    return True
+
+
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "java_home": {"type": "path", "required": True},
             "paths": {"type": "list", "elements": "path", "default": []},
+            "python": {"type": "path", "default": ""},
+            "resolve": {"type": "list", "elements": "str", "default": []},
+            "users": {"type": "dict", "default": {}},
+            "groups": {"type": "list", "elements": "str", "default": []},
         },
         supports_check_mode=True,
     )
@@ -217,8 +332,13 @@ def main() -> None:
         changed=False,
         distribution=distribution,
         version=version,
+        architecture=platform.machine(),
         memory_mb=_memory_mb(Path("/proc"), Path("/sys/fs/cgroup")),
         java_release=parse_java_release(_read(Path(module.params["java_home"]) / "release")),
+        python_version=python_version(module.params["python"]),
+        addresses=resolve(module.params["resolve"]),
+        users=users(module.params["users"]),
+        groups=[name for name in module.params["groups"] if _is_group(name)],
         disks=disks(module.params["paths"]),
         listeners=listeners(),
     )

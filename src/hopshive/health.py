@@ -54,6 +54,7 @@ class Target:
     statement: str = ""
     namenode: Sequence[str] = ()
     resourcemanager: Sequence[str] = ()
+    safe_mode: bool = False
 
     @property
     def place(self) -> str:
@@ -211,10 +212,10 @@ def ask_mariadb(target: Target, timeout: float) -> Facts:
 
 
 def ask_namenode(target: Target, timeout: float) -> Facts:
-    """Its JMX: up, out of safe mode. A standby counts as well: who needs the active one has `state` to look at."""
+    """Its JMX: up, and out of safe mode unless `safe_mode` lets that pass. A standby counts as well: who needs the active one has `state` to look at."""
     base = f"http://{target.place}"
     system = _bean(base, "Hadoop:service=NameNode,name=FSNamesystemState", timeout)
-    if system.get("FSState") != "Operational":
+    if system.get("FSState") != "Operational" and not target.safe_mode:
         why = _bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout).get("Safemode") or ""
         raise NoAnswer(f"it is in safe mode. {why}".strip().rstrip("."))
     status = _bean(base, "Hadoop:service=NameNode,name=NameNodeStatus", timeout)

@@ -236,6 +236,7 @@ def test_a_namenode_in_safe_mode_and_a_datanode_it_does_not_know_do_not_pass(mon
             "Safemode": "Safe mode is ON. It was turned on manually.",
             "LiveNodes": '{"worker2:9866": {}}',
         },
+        "NameNodeStatus": {"State": "active"},
         "DataNodeInfo": {"DatanodeHostname": "worker1", "DataPort": "9866"},
     }
 
@@ -245,6 +246,7 @@ def test_a_namenode_in_safe_mode_and_a_datanode_it_does_not_know_do_not_pass(mon
     monkeypatch.setattr(health, "fetch_json", fetch)
     with pytest.raises(NoAnswer, match=r"it is in safe mode\. Safe mode is ON\. It was turned on manually"):
         health.ask_namenode(Target("namenode", "h", 1), 1)
+    assert health.ask_namenode(Target("namenode", "h", 1, safe_mode=True), 1)["state"] == "active"
     with pytest.raises(NoAnswer, match=r"does not list worker1:9866 among its live DataNodes \(worker2:9866\)"):
         health.ask_datanode(Target("datanode", "h", 1, namenode=["http://n"]), 1)
 

@@ -9,14 +9,29 @@ from typing import Any
 from ansible.errors import AnsibleError, AnsibleUndefinedVariable
 from ansible.plugins.action import ActionBase
 
-from hopshive.components import ROOT_GROUP
-from hopshive.preflight.host import Limits, check_hosts, host_info
+from hopshive.components import COMPONENTS, ROOT_GROUP
+from hopshive.preflight.host import Limits, check_hosts, host_info, questions
 from hopshive.preflight.inventory import PASSWORD, HostVariables, Inventory, check_inventory
 from hopshive.preflight.problem import report
 
-CLUSTER = Path(__file__).parents[2] / "cluster"
-# Besides the numbers and what the user set: read by a check, or asked with on a host.
-NEEDED = {"cluster_java_home", "cluster_prefix", "cluster_data_dir", "cluster_metastore_database_user", PASSWORD}
+ROLES = Path(__file__).parents[2]
+# By role, besides the numbers of `cluster` and what the user set of it: read by a check, or asked with on a host. Those
+# of a component's role matter on the component's hosts alone.
+NEEDED = {
+    "cluster": {
+        "cluster_address",
+        "cluster_data_dir",
+        "cluster_group",
+        "cluster_java_home",
+        "cluster_manage_users",
+        "cluster_metastore_database_user",
+        "cluster_prefix",
+        "cluster_users",
+        PASSWORD,
+    },
+    "artifacts": {"artifacts_python_interpreter", "artifacts_python_version"},
+    "server2": {"server2_tez_queues", "server2_tez_sessions_per_queue"},
+}
 
 
 class ActionModule(ActionBase):
@@ -35,7 +50,9 @@ class ActionModule(ActionBase):
         )
         types = {
             name: str(option.get("type", "str"))
-            for name, option in self._cluster("meta/argument_specs.yml")["argument_specs"]["main"]["options"].items()
+            for role, needed in NEEDED.items()
+            for name, option in self._role(role, "meta/argument_specs.yml")["argument_specs"]["main"]["options"].items()
+            if role == "cluster" or name in needed
         }
         variables = task_vars or {}
         inventory = self._inventory(variables["hostvars"], variables.get("inventory_dir"), types)
@@ -54,19 +71,13 @@ class ActionModule(ActionBase):
         result.update(
             changed=False,
             warnings=warnings,
-            hosts={
-                host: {
-                    "java_home": variables.values.get("cluster_java_home", ""),
-                    "paths": [variables.values.get(name, "/") for name in ("cluster_prefix", "cluster_data_dir")],
-                }
-                for host, variables in inventory.hosts.items()
-            },
+            hosts={host: questions(inventory, host) for host in inventory.hosts},
         )
         return result
 
-    def _cluster(self, path: str) -> dict[str, Any]:
-        """A file of the role cluster."""
-        loaded: dict[str, Any] = self._loader.load_from_file(str(CLUSTER / path), trusted_as_template=True)
+    def _role(self, role: str, path: str) -> dict[str, Any]:
+        """A file of a role."""
+        loaded: dict[str, Any] = self._loader.load_from_file(str(ROLES / role / path), trusted_as_template=True)
         return loaded
 
     def _inventory(self, hostvars: Any, directory: str | None, types: dict[str, str]) -> Inventory:
@@ -75,20 +86,31 @@ class ActionModule(ActionBase):
         groups = hostvars._inventory.groups
         root = groups.get(ROOT_GROUP)
         members = {name: tuple(host.name for host in group.get_hosts()) for name, group in groups.items()}
-        defaults = {**self._cluster("defaults/main.yml"), **self._cluster("vars/main.yml")}
+        defaults = self._role("cluster", "vars/main.yml")
+        for role in NEEDED:
+            defaults = {**self._role(role, "defaults/main.yml"), **defaults}
         return Inventory(
             groups=members,
             components=tuple(child.name for child in root.child_groups) if root else (),
-            hosts={host: self._variables(hostvars, host, defaults, types) for host in members.get(ROOT_GROUP, ())},
+            hosts={
+                host: self._variables(
+                    hostvars, host, defaults, types, [name for name in COMPONENTS if host in members.get(name, ())]
+                )
+                for host in members.get(ROOT_GROUP, ())
+            },
             directory=os.path.relpath(directory) if directory else "the inventory's directory",
         )
 
-    def _variables(self, hostvars: Any, host: str, defaults: dict[str, Any], types: dict[str, str]) -> HostVariables:
+    def _variables(
+        self, hostvars: Any, host: str, defaults: dict[str, Any], types: dict[str, str], placed: list[str]
+    ) -> HostVariables:
         raw = hostvars.raw_get(host)
-        given = frozenset(name for name in raw if name.startswith("cluster_"))
+        needed = {name for role, names in NEEDED.items() if role in placed or role not in COMPONENTS for name in names}
+        given = frozenset(name for name in raw if name.startswith("cluster_") or name in needed)
         templar = self._templar.copy_with_new_env(available_variables={**defaults, **raw, "hostvars": hostvars})
         values, broken = {}, {}
-        for name in given | NEEDED | {name for name, kind in types.items() if kind == "int"}:
+        numbers = {name for name, kind in types.items() if kind == "int" and name.startswith("cluster_")}
+        for name in given | needed | numbers:
             try:
                 values[name] = templar.template(raw[name] if name in raw else defaults[name])
             except KeyError:
