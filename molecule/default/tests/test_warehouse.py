@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import time
 from typing import Any
 
 import pytest
@@ -19,6 +21,12 @@ SERVICES = {
 }
 
 
+def beeline(host: Any, statements: str) -> str:
+    """What HiveServer2 answers to statements, as tab separated lines, through ZooKeeper's discovery."""
+    options = "--silent=true --outputformat=tsv2 --showHeader=false"
+    return run(host, f'beeline {options} -n spark -p "" -e "{statements};"', user="spark")
+
+
 def variables(host: Any) -> dict[str, Any]:
     return dict(host.ansible.get_variables())
 
@@ -30,7 +38,7 @@ def only_in(host: Any, group: str) -> None:
 
 def run(host: Any, command: str, user: str = "root") -> str:
     """Standard output of a command; a failure shows everything that it said."""
-    shell = f"su -s /bin/sh {user} -c '{command}'" if user != "root" else command
+    shell = f"su -s /bin/sh {user} -c {shlex.quote(command)}" if user != "root" else command
     result = host.run(shell)
     assert result.rc == 0, f"{command}: exit {result.rc}\n{result.stdout}\n{result.stderr}"
     return str(result.stdout)
@@ -59,8 +67,9 @@ def test_the_unit_survives_ten_minutes_without_what_it_needs(host: Any, componen
     assert values["Restart"] == "on-failure"
     assert int(values["LimitNOFILE"]) >= 20000
     assert values["RestartUSec"] == "5s"
-    # Five seconds between the attempts: so many of them take longer than ten minutes.
+    # Five seconds between the attempts: so many of them take longer than ten minutes, and they are counted over more than that.
     assert int(values["StartLimitBurst"]) * 5 > 600
+    assert values["StartLimitIntervalUSec"] == "20min"
 
 
 def test_no_unit_of_the_host_has_failed(host: Any) -> None:
@@ -82,9 +91,12 @@ def test_hdfs_has_the_directories_of_the_platform(host: Any) -> None:
     wanted = {
         "/tmp": "drwxrwxrwt hdfs hadoop",  # noqa: S108 - a directory on HDFS
         "/tmp/hive": "drwxrwxrwt hive hadoop",  # noqa: S108
+        "/user": "drwxr-xr-x hdfs hadoop",
         "/user/hive": "drwxr-x--t hive hive",
         "/user/spark": "drwxr-x--- spark hadoop",
         "/apps/hive": "drwxr-xr-t hive hadoop",
+        "/apps/spark": "drwxrwxr-t hdfs hadoop",
+        "/app-logs": "drwxrwxrwt yarn hadoop",
         "/apps/tez": "drwxrwxr-t hdfs hadoop",
         "/warehouse/hopshive": "drwxr-xr-t hive hadoop",
         "/warehouse/hopshive/managed": "drwxr-xr-t hive hadoop",
@@ -102,8 +114,15 @@ def test_yarn_lists_its_node(host: Any) -> None:
 
 def test_beeline_without_an_address_finds_hiveserver2_through_zookeeper(host: Any) -> None:
     only_in(host, "client")
-    command = 'beeline --silent=true --outputformat=tsv2 --showHeader=false -n spark -e "SHOW DATABASES"'
-    assert "default" in run(host, command, user="spark").splitlines()
+    assert "default" in beeline(host, "SHOW DATABASES").splitlines()
+
+
+@pytest.mark.parametrize("launcher", ["pyspark", "spark-submit"])
+def test_sparks_launchers_start(host: Any, launcher: str) -> None:
+    only_in(host, "client")
+    result = host.run(f"su -s /bin/sh spark -c '{launcher} --version'")
+    assert result.rc == 0, result.stderr
+    assert "version 4.3.0" in result.stdout + result.stderr
 
 
 def test_spark_sql_reads_the_metastore_through_its_own_client(host: Any) -> None:
@@ -115,10 +134,37 @@ def test_spark_sql_reads_the_metastore_through_its_own_client(host: Any) -> None
 def test_schematool_finds_the_schema_of_this_release(host: Any) -> None:
     only_in(host, "metastore")
     said = run(host, "schematool -dbType mysql -info")
-    assert "Metastore schema version:\t\t4.0.0" in said or "4.0.0" in said
+    versions = dict(line.split(":", 1) for line in said.splitlines() if " version:" in line)
+    assert versions["Metastore schema version"].strip() == "4.0.0"
 
 
 def test_housekeeping_has_its_mutex_rows(host: Any) -> None:
     only_in(host, "mariadb")
     query = "SELECT COUNT(*) FROM metastore.AUX_TABLE WHERE MT_KEY2 = 0"
-    assert int(run(host, f"mariadb --batch --skip-column-names -e '{query}'")) >= 5
+    assert int(run(host, f"mariadb --batch --skip-column-names -e '{query}'")) == 6
+
+
+def test_the_metastore_starts_compactions_by_itself(host: Any) -> None:
+    only_in(host, "client")
+    # Each INSERT is a delta; the table asks for a compaction from four of them on.
+    statements = [
+        "DROP TABLE IF EXISTS default.deltas",
+        "CREATE TABLE default.deltas (a INT) STORED AS ORC TBLPROPERTIES ('transactional' = 'true',"
+        " 'compactorthreshold.hive.compactor.delta.num.threshold' = '3')",
+        *["INSERT INTO default.deltas VALUES (7)"] * 5,
+    ]
+    beeline(host, "; ".join(statements))
+    deadline = time.monotonic() + 180
+    compaction: list[str] = []
+    while time.monotonic() < deadline:
+        rows = [row.split("\t") for row in beeline(host, "SHOW COMPACTIONS").splitlines()]
+        # id, database, table, partition, type, state, ... initiator's host, initiator's id
+        compaction = next((row for row in rows if row[1:3] == ["default", "deltas"]), [])
+        if compaction and compaction[5] in {"succeeded", "failed", "refused"}:
+            break
+        time.sleep(5)
+    assert compaction, "no compaction was started within three minutes"
+    assert compaction[5] == "succeeded", compaction
+    assert "manual" not in compaction
+    assert beeline(host, "SELECT a FROM default.deltas").split() == ["7"] * 5
+    beeline(host, "DROP TABLE default.deltas")
