@@ -100,7 +100,9 @@ addresses:
   type: dict
   sample: {master1.example.com: [192.0.2.11]}
 users:
-  description: The users of O(users). C(uid) is null if there is no such user; C(holder) is who has the uid that it shall have.
+  description:
+    - The users of O(users). C(uid) is null if there is no such user. C(holder) is the user who has the uid that it shall
+      have, empty if nobody has it.
   returned: always
   type: list
   elements: dict
@@ -128,6 +130,7 @@ listeners:
     - {port: 22, pid: 612, process: sshd, unit: ssh.service}
 """
 
+import contextlib
 import grp
 import os
 import platform
@@ -287,7 +290,8 @@ def _addresses(name: str) -> list[str]:
 def resolve(names: list[str]) -> dict[str, list[str]]:
     """The IPv4 addresses of each name. Side by side, because a name server that does not answer takes its time."""
     with ThreadPoolExecutor(max_workers=16) as pool:
-        return dict(zip(names, pool.map(_addresses, names)))
+        asked = {name: pool.submit(_addresses, name) for name in names}
+        return {name: answer.result() for name, answer in asked.items()}
 
 
 def users(wanted: dict[str, Any]) -> list[dict[str, Any]]:
@@ -295,24 +299,21 @@ def users(wanted: dict[str, Any]) -> list[dict[str, Any]]:
     found = []
     for name, uid in wanted.items():
         user: dict[str, Any] = {"name": name, "uid": None, "holder": ""}
-        try:
+        with contextlib.suppress(KeyError):
             user["uid"] = pwd.getpwnam(name).pw_uid
-        except KeyError:
-            pass
-        try:
+        with contextlib.suppress(KeyError):
             user["holder"] = "" if uid is None else pwd.getpwuid(int(uid)).pw_name
-        except KeyError:
-            pass
         found.append(user)
     return found
 
 
-def _is_group(name: str) -> bool:
-    try:
-        grp.getgrnam(name)
-    except KeyError:
-        return False
-    return True
+def groups(names: list[str]) -> list[str]:
+    """Those of the groups that exist."""
+    found = []
+    for name in names:
+        with contextlib.suppress(KeyError):
+            found.append(grp.getgrnam(name).gr_name)
+    return found
 
 
 def main() -> None:
@@ -338,7 +339,7 @@ def main() -> None:
         python_version=python_version(module.params["python"]),
         addresses=resolve(module.params["resolve"]),
         users=users(module.params["users"]),
-        groups=[name for name in module.params["groups"] if _is_group(name)],
+        groups=groups(module.params["groups"]),
         disks=disks(module.params["paths"]),
         listeners=listeners(),
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import socket
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -121,3 +124,46 @@ def test_free_space_is_asked_of_the_nearest_parent_and_told_once(tmp_path: Path)
     (found,) = module.disks([str(tmp_path / "opt/not/yet"), str(tmp_path / "var")])
     assert found["paths"] == [str(tmp_path / "opt/not/yet"), str(tmp_path / "var")]
     assert found["free_mb"] > 0
+
+
+def test_the_version_of_a_python_is_that_which_runs() -> None:
+    assert module.python_version(sys.executable) == f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def test_a_python_that_is_not_there_or_none_has_no_version(tmp_path: Path) -> None:
+    assert module.python_version(str(tmp_path / "python3")) is None
+    assert module.python_version("") is None
+    assert module.python_version("/bin/false") == ""
+    (tmp_path / "text").write_text("no program")
+    assert module.python_version(str(tmp_path / "text")) == ""
+
+
+def test_names_resolve_to_addresses_or_to_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(name: str, *_: object) -> list[tuple[object, ...]]:
+        if name == "gone.example.com":
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.7", 0))] * 2
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    assert module.resolve(["there.example.com", "gone.example.com"]) == {
+        "there.example.com": ["192.0.2.7"],
+        "gone.example.com": [],
+    }
+
+
+def test_a_name_that_is_none_does_not_resolve() -> None:
+    assert module.resolve(["127.0.0.1", "a" * 64 + ".b"]) == {"127.0.0.1": ["127.0.0.1"], "a" * 64 + ".b": []}
+
+
+def test_users_are_told_with_uid_and_holder() -> None:
+    root = pwd.getpwuid(0).pw_name
+    assert module.users({root: 0, "no-such-user": 0, "nor-this": 2**31 - 7, "nor-that": None}) == [
+        {"name": root, "uid": 0, "holder": root},
+        {"name": "no-such-user", "uid": None, "holder": root},
+        {"name": "nor-this", "uid": None, "holder": ""},
+        {"name": "nor-that", "uid": None, "holder": ""},
+    ]
+
+
+def test_groups_are_told_that_exist() -> None:
+    assert module.groups([grp.getgrgid(0).gr_name, "no-such-group"]) == [grp.getgrgid(0).gr_name]

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hopshive.components import COMPONENTS
-from hopshive.preflight.host import Disk, HostInfo, Limits, Listener, check_hosts, host_info, memory_need
+from hopshive.preflight.host import (
+    Disk,
+    HostInfo,
+    Limits,
+    Listener,
+    User,
+    check_hosts,
+    host_info,
+    memory_need,
+    questions,
+)
 from hopshive.preflight.inventory import PASSWORD, HostVariables, Inventory, check_inventory, password_weakness
 from hopshive.preflight.problem import Problem, listed, merged, report
 
@@ -16,11 +26,15 @@ if TYPE_CHECKING:
 
 GOOD_PASSWORD = "kXw2-unguessed-91"
 DEFAULTS: dict[str, Any] = {
-    "cluster_address": "localhost",
     "cluster_java_home": "/usr/lib/jvm/java-17-openjdk-amd64",
+    "cluster_prefix": "/opt/hopshive",
+    "cluster_data_dir": "/var/lib/hopshive",
+    "artifacts_python_version": "3.11",
+    "artifacts_python_interpreter": "/usr/bin/python3",
     "cluster_manage_users": True,
     "cluster_job_users": ["spark"],
-    "cluster_users": {"hdfs": {"uid": 1511}},
+    "cluster_users": {"hdfs": {"uid": 1511}, "hive": {"uid": 1513}},
+    "cluster_group": {"name": "hadoop", "gid": 1510},
     "cluster_metastore_database_user": "hive",
     "cluster_mariadb_buffer_pool_mb": 100,
     "cluster_metastore_heap_mb": 1000,
@@ -36,7 +50,7 @@ DEFAULTS: dict[str, Any] = {
     "cluster_server2_http_port": 10002,
 }
 KINDS = {int: "int", str: "str", bool: "bool", list: "list", dict: "dict"}
-TYPES = {**{name: KINDS[type(value)] for name, value in DEFAULTS.items()}, PASSWORD: "str"}
+TYPES = {**{name: KINDS[type(value)] for name, value in DEFAULTS.items()}, PASSWORD: "str", "cluster_address": "str"}
 PLACEMENT = {
     "mariadb": ("master",),
     "zookeeper": ("master",),
@@ -64,7 +78,7 @@ def inventory(
     for host in hosts:
         own = {PASSWORD: GOOD_PASSWORD, **(given or {}).get("all", {}), **(given or {}).get(host, {})}
         own = {name: value for name, value in own.items() if value is not None and name not in (broken or {})}
-        variables[host] = HostVariables({**DEFAULTS, **own}, frozenset(own), broken or {})
+        variables[host] = HostVariables({**DEFAULTS, "cluster_address": host, **own}, frozenset(own), broken or {})
     return Inventory({**beneath, "hopshive": tuple(hosts)}, tuple(beneath), variables)
 
 
@@ -281,11 +295,39 @@ def test_a_least_container_above_the_largest_is_refused() -> None:
     assert "cluster_container_min_mb (8192 MiB) is above cluster_container_max_mb (4096 MiB)" in text
 
 
+def sessions(number: int, queues: tuple[str, ...] = ("default",)) -> dict[str, Any]:
+    return {"server2_tez_sessions_per_queue": number, "server2_tez_queues": list(queues)}
+
+
+def test_tez_sessions_that_leave_half_of_the_containers_are_taken() -> None:
+    assert errors(inventory(given={"edge": sessions(4)})) == []
+
+
+def test_tez_sessions_beyond_half_of_the_containers_name_sum_and_variables() -> None:
+    text = only_error(inventory(given={"edge": sessions(5)}))
+    assert "hold 2560 MiB of application masters" in text
+    assert "edge: 5 x 1 x 512" in text
+    assert "more than half of the 4096 MiB that all NodeManagers offer" in text
+    assert "lower server2_tez_sessions_per_queue or cluster_tez_am_mb" in text
+
+
+def test_tez_sessions_count_for_each_queue_and_each_hiveserver2() -> None:
+    assert "hold 3072 MiB" in only_error(inventory(given={"edge": sessions(3, ("a", "b"))}))
+    placed = {"server2": ("edge", "master")}
+    assert "hold 3072 MiB" in only_error(inventory(placed, {"all": sessions(3)}))
+
+
+def test_tez_sessions_may_take_half_of_all_nodemanagers_together() -> None:
+    placed = {"nodemanager": ("worker", "worker2"), "datanode": ("worker", "worker2")}
+    assert errors(inventory(placed, {"edge": sessions(8)})) == []
+
+
 # --- hosts --------------------------------------------------------------------------------------------------------
 
 
 def machine(**facts: Any) -> HostInfo:
-    return HostInfo(**{"distribution": "debian", "version": "12", "memory_mb": 16000, **facts})
+    good = {"distribution": "debian", "version": "12", "memory_mb": 16000, "architecture": "x86_64"}
+    return HostInfo(**{**good, "python_version": "3.11", **facts})
 
 
 def host_errors(
@@ -316,6 +358,115 @@ def test_another_system_is_named(distribution: str, version: str) -> None:
 def test_another_jdk_is_named_with_its_variable() -> None:
     (text,) = host_errors({"master": machine(java_release=11)})
     assert "cluster_java_home (/usr/lib/jvm/java-17-openjdk-amd64) on host master holds a JDK 11" in text
+
+
+@pytest.mark.parametrize("architecture", ["aarch64", "i686", ""])
+def test_another_architecture_is_refused(architecture: str) -> None:
+    (text,) = host_errors({"master": machine(architecture=architecture)})
+    assert f"The host master is {architecture or 'an unknown machine'}, but the locked Python packages" in text
+    assert "cluster_java_home are for x86_64: name a host of that architecture in its place" in text
+
+
+def test_another_python_that_is_locked_names_both_variables() -> None:
+    (text,) = host_errors({"master": machine(python_version="3.12")})
+    assert "artifacts_python_interpreter (/usr/bin/python3) on host master is Python 3.12" in text
+    assert "artifacts_python_version is 3.11" in text
+    assert text.endswith(
+        "set artifacts_python_version to 3.12, or artifacts_python_interpreter to a Python 3.11 of that host"
+    )
+
+
+def test_a_python_without_a_lock_names_the_packages_of_another() -> None:
+    (text,) = host_errors({"master": machine(python_version="3.10")})
+    assert "set artifacts_python_version to" not in text
+    assert "set artifacts_python_interpreter to a Python 3.11 of that host" in text
+    assert "install the packages python3.11 and python3.11-venv" in text
+
+
+@pytest.mark.parametrize("version", ["3.12", 3.12])
+def test_the_wanted_python_may_be_set(version: object) -> None:
+    checked = inventory(given={"all": {"artifacts_python_version": version}})
+    assert host_errors({"master": machine(python_version="3.12")}, checked=checked) == []
+
+
+def test_the_default_python_may_not_be_there_yet() -> None:
+    assert host_errors({"master": machine(python_version=None)}) == []
+
+
+def test_a_python_of_ones_own_that_is_not_there_names_its_packages() -> None:
+    checked = inventory(given={"all": {"artifacts_python_interpreter": "/usr/bin/python3.11"}})
+    (text,) = host_errors({"master": machine(python_version=None)}, checked=checked)
+    assert "artifacts_python_interpreter (/usr/bin/python3.11) is not on host master" in text
+    assert "install the packages python3.11 and python3.11-venv there" in text
+
+
+def test_a_python_that_does_not_run_is_named() -> None:
+    (text,) = host_errors({"master": machine(python_version="")})
+    assert "on host master does not run as a Python: set it to a Python 3.11" in text
+
+
+def test_names_that_a_host_cannot_resolve_are_one_problem() -> None:
+    addresses = {"edge": (), "master": ("192.0.2.1",), "worker": ()}
+    (text,) = host_errors({"master": machine(addresses=addresses)})
+    assert "The host master cannot resolve edge, worker: add what is missing" in text
+    assert "cluster_address" in text
+
+
+def test_names_that_resolve_are_no_problem() -> None:
+    addresses = dict.fromkeys(("edge", "master", "worker"), ("192.0.2.1",))
+    assert host_errors({"master": machine(addresses=addresses)}) == []
+
+
+def test_a_host_whose_own_name_is_loopback_is_named() -> None:
+    checked = inventory(given={"master": {"cluster_address": "m.example.com"}})
+    addresses = {"m.example.com": ("127.0.1.1",), "edge": ("192.0.2.3",)}
+    found = {"master": machine(addresses=addresses)}
+    (text,) = host_errors(found, checked=checked)
+    assert "The host master resolves its own cluster_address (m.example.com) to 127.0.1.1" in text
+    assert "/etc/hosts" in text
+
+
+ABSENT = (User("hdfs"), User("hive"))
+PRESENT = (User("hdfs", 1511, "hdfs"), User("hive", 1513, "hive"))
+
+
+@pytest.mark.parametrize("manage", [False, "false", "no"])
+def test_accounts_that_others_make_must_be_there(manage: object) -> None:
+    checked = inventory(given={"all": {"cluster_manage_users": manage}})
+    (text,) = host_errors({"master": machine(users=(PRESENT[0], ABSENT[1]), groups=("hdfs",))}, checked=checked)
+    assert "The host master lacks the user hive, the group hive, the group hadoop" in text
+    assert "set cluster_manage_users to true" in text
+
+
+def test_accounts_that_others_made_may_have_any_uid() -> None:
+    checked = inventory(given={"all": {"cluster_manage_users": False}})
+    users = (User("hdfs", 990), User("hive", 991, "mail"))
+    assert host_errors({"master": machine(users=users, groups=("hdfs", "hive", "hadoop"))}, checked=checked) == []
+
+
+@pytest.mark.parametrize("users", [ABSENT, PRESENT])
+def test_accounts_of_ours_are_made_or_there(users: tuple[User, ...]) -> None:
+    assert host_errors({"master": machine(users=users)}) == []
+
+
+def test_accounts_with_another_uid_and_taken_uids_are_one_problem() -> None:
+    (text,) = host_errors({"master": machine(users=(User("hdfs", 990), User("hive", None, "ubuntu")))})
+    assert "On host master the user hdfs has the uid 990 and not 1511, the uid 1513 of hive is taken by ubuntu" in text
+    assert "set uids in cluster_users" in text
+
+
+def test_a_host_is_asked_for_what_its_variables_name() -> None:
+    checked = inventory(
+        given={"edge": {"cluster_address": "e.example.com", "cluster_users": {"hive": {}, "spark": {"uid": "7"}}}}
+    )
+    assert questions(checked, "edge") == {
+        "java_home": "/usr/lib/jvm/java-17-openjdk-amd64",
+        "paths": ["/opt/hopshive", "/var/lib/hopshive"],
+        "python": "/usr/bin/python3",
+        "resolve": ["e.example.com", "master", "worker"],
+        "users": {"hive": None, "spark": 7},
+        "groups": ["hive", "spark", "hadoop"],
+    }
 
 
 def test_no_jdk_yet_is_no_problem() -> None:
@@ -398,9 +549,26 @@ def test_the_modules_result_becomes_a_value() -> None:
             "java_release": 17,
             "disks": [{"paths": ["/opt"], "free_mb": 5}],
             "listeners": [{"port": 22, "pid": 1, "process": "sshd", "unit": "ssh.service"}],
+            "architecture": "x86_64",
+            "python_version": "3.11",
+            "addresses": {"master": ["192.0.2.1"], "edge": []},
+            "users": [{"name": "hive", "uid": 1513, "holder": "hive"}, {"name": "yarn", "uid": None, "holder": ""}],
+            "groups": ["hive"],
         }
     )
-    assert found == HostInfo("debian", "12", 512, 17, (Disk(("/opt",), 5),), (Listener(22, 1, "sshd", "ssh.service"),))
+    assert found == HostInfo(
+        distribution="debian",
+        version="12",
+        memory_mb=512,
+        java_release=17,
+        disks=(Disk(("/opt",), 5),),
+        listeners=(Listener(22, 1, "sshd", "ssh.service"),),
+        architecture="x86_64",
+        python_version="3.11",
+        addresses={"master": ("192.0.2.1",), "edge": ()},
+        users=(User("hive", 1513, "hive"), User("yarn")),
+        groups=("hive",),
+    )
 
 
 # --- the report ---------------------------------------------------------------------------------------------------

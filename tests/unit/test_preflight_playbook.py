@@ -39,7 +39,7 @@ SMALL = {
     "ansible_connection": "local",
     "ansible_python_interpreter": sys.executable,
     "cluster_metastore_database_password": PASSWORD,
-    "cluster_nodemanager_memory_mb": 1024,
+    "cluster_nodemanager_memory_mb": 2048,
     # Ports that nothing on a developer's machine holds.
     "cluster_mariadb_port": 23306,
     "cluster_metastore_port": 29083,
@@ -158,6 +158,29 @@ def test_the_host_checks_ask_only_the_hosts_of_the_limit(site: Site) -> None:
     assert "The host one has " in output
     assert "fewer than preflight_disk_mb (1000000000)" in output
     assert "unreachable=0" in output
+
+
+def test_defaults_of_other_roles_are_judged_with_what_the_inventory_sets(site: Site) -> None:
+    # Two sessions for the one queue of the role's defaults, of 1024 MiB each by those of the role cluster.
+    site.groups["server2"]["vars"] = {"server2_tez_sessions_per_queue": "{{ 1 + 1 }}"}
+    site.groups["server2"]["hosts"] = {"two": {}}
+    changed, output = site.run()
+    assert not changed
+    assert "hold 2048 MiB of application masters" in output
+    assert "two: 2 x 1 x 1024" in output
+
+
+def test_a_host_is_asked_for_python_names_and_users(site: Site) -> None:
+    site.variables["cluster_manage_users"] = False
+    site.variables["cluster_users"] = {"no-such-user": {"uid": 1}}
+    site.variables["cluster_address"] = "one.invalid"
+    site.variables["artifacts_python_interpreter"] = "/no/such/python3.11"
+    changed, output = site.run()
+    assert not changed
+    assert "on the hosts; no host was changed" in output
+    assert "artifacts_python_interpreter (/no/such/python3.11) is not on host one" in output
+    assert "The host one cannot resolve one.invalid" in output
+    assert "The host one lacks the user no-such-user, the group no-such-user, the group hadoop" in output
 
 
 @pytest.fixture

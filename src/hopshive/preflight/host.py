@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from hopshive.components import COMPONENTS
+from hopshive.artifacts.python_env import LOCKED_PYTHONS
+from hopshive.components import COMPONENTS, ROOT_GROUP
 from hopshive.preflight.inventory import Inventory, component_of, ports_of
 from hopshive.preflight.problem import Problem, listed
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 SUPPORTED = {"debian": ("12",), "ubuntu": ("22.04", "24.04")}
+# What the locked Python wheels are made for, and the JDK that is installed.
+ARCHITECTURE = "x86_64"
 JAVA_RELEASE = 17
 # Of a JVM's memory beyond its heap: class data, code cache, threads, direct buffers.
 HEAP_OVERHEAD = 1.3
@@ -37,8 +38,22 @@ class Disk:
 
 
 @dataclass(frozen=True)
+class User:
+    """A user that was asked for: its uid there, None if there is no such user, and who has the uid that it shall get."""
+
+    name: str
+    uid: int | None = None
+    holder: str = ""
+
+
+@dataclass(frozen=True)
 class HostInfo:
-    """What the module hopshive_host_info found on a host; `java_release` is None where no JDK is installed yet."""
+    """What the module hopshive_host_info found on a host.
+
+    `java_release` is None where no JDK is installed yet. `python_version` is None where the interpreter is not there,
+    and empty where it does not run. `addresses` are those of each name that was asked for, none if it does not resolve;
+    `groups` are those of the groups asked for that exist.
+    """
 
     distribution: str
     version: str
@@ -46,6 +61,11 @@ class HostInfo:
     java_release: int | None = None
     disks: tuple[Disk, ...] = ()
     listeners: tuple[Listener, ...] = ()
+    architecture: str = ""
+    python_version: str | None = None
+    addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    users: tuple[User, ...] = ()
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,6 +75,40 @@ class Limits:
     disk_mb: int = 5120
     memory_ratio: float = 1.0
     shared_host: bool = False
+
+
+def questions(inventory: Inventory, host: str) -> dict[str, object]:
+    """The options that the module hopshive_host_info is run with on a host."""
+    values = inventory.hosts[host].values
+    return {
+        "java_home": values.get("cluster_java_home", ""),
+        "paths": [values.get(name, "/") for name in ("cluster_prefix", "cluster_data_dir")],
+        "python": values.get("artifacts_python_interpreter", ""),
+        "resolve": sorted({_address(inventory, other) for other in inventory.members(ROOT_GROUP)}),
+        "users": _users(values),
+        "groups": _groups(values),
+    }
+
+
+def _address(inventory: Inventory, host: str) -> str:
+    return str(inventory.hosts[host].values.get("cluster_address") or host)
+
+
+def _users(values: Mapping[str, object]) -> dict[str, int | None]:
+    """The services' users, and the uid of each, which need not be named where users are made by others."""
+    users = values.get("cluster_users")
+    found: dict[str, int | None] = {}
+    for name, user in users.items() if isinstance(users, Mapping) else ():
+        uid = user.get("uid") if isinstance(user, Mapping) else None
+        found[str(name)] = int(str(uid)) if str(uid).isdigit() else None
+    return found
+
+
+def _groups(values: Mapping[str, object]) -> list[str]:
+    """A group for each user, and the one that all services share."""
+    shared = values.get("cluster_group")
+    name = shared.get("name") if isinstance(shared, Mapping) else None
+    return [*_users(values), *([str(name)] if name else [])]
 
 
 def host_info(found: Mapping[str, object]) -> HostInfo:
@@ -71,6 +125,8 @@ def host_info(found: Mapping[str, object]) -> HostInfo:
         return tuple(str(item) for item in value) if isinstance(value, list) else ()
 
     release = found.get("java_release")
+    python = found.get("python_version")
+    addresses = found.get("addresses")
     return HostInfo(
         distribution=str(found.get("distribution", "")),
         version=str(found.get("version", "")),
@@ -86,6 +142,18 @@ def host_info(found: Mapping[str, object]) -> HostInfo:
             )
             for item in items("listeners")
         ),
+        architecture=str(found.get("architecture", "")),
+        python_version=None if python is None else str(python),
+        addresses={str(k): names(v) for k, v in addresses.items()} if isinstance(addresses, Mapping) else {},
+        users=tuple(
+            User(
+                str(item.get("name")),
+                None if item.get("uid") is None else integer(item.get("uid")),
+                str(item.get("holder") or ""),
+            )
+            for item in items("users")
+        ),
+        groups=names(found.get("groups")),
     )
 
 
@@ -96,6 +164,9 @@ def check_hosts(
     problems: list[Problem] = []
     for host, info in found.items():
         problems += _check_system(inventory, host, info)
+        problems += _check_python(inventory, host, info)
+        problems += _check_names(inventory, host, info)
+        problems += _check_users(inventory, host, info)
         problems += _check_disks(host, info, limits)
         problems += _check_listeners(inventory, types, host, info)
     return [*problems, *_check_memory(inventory, found, limits)]
@@ -147,11 +218,83 @@ def _check_system(inventory: Inventory, host: str, info: HostInfo) -> Iterator[P
         known = " or ".join(f"{name.capitalize()} {'/'.join(versions)}" for name, versions in SUPPORTED.items())
         runs = f"{info.distribution} {info.version}".strip() or "an unknown system"
         yield Problem(f"The host {host} runs {runs}: this version installs on {known}")
+    if info.architecture != ARCHITECTURE:
+        yield Problem(
+            f"The host {host} is {info.architecture or 'an unknown machine'}, but the locked Python packages and the"
+            f" default of cluster_java_home are for {ARCHITECTURE}: name a host of that architecture in its place"
+        )
     if info.java_release not in (None, JAVA_RELEASE):
         home = inventory.hosts[host].values.get("cluster_java_home", "")
         yield Problem(
             f"cluster_java_home ({home}) on host {host} holds a JDK {info.java_release}: name one of release"
             f" {JAVA_RELEASE}, or leave the variable unset and it is installed"
+        )
+
+
+def _check_python(inventory: Inventory, host: str, info: HostInfo) -> Iterator[Problem]:
+    variables = inventory.hosts[host]
+    wanted = str(variables.values.get("artifacts_python_version", ""))
+    which = f"artifacts_python_interpreter ({variables.values.get('artifacts_python_interpreter', '')})"
+    install = f"install the packages python{wanted} and python{wanted}-venv there"
+    if info.python_version is None:
+        # The role common installs the default one.
+        if "artifacts_python_interpreter" in variables.given:
+            yield Problem(f"{which} is not on host {host}: {install} and set the variable to /usr/bin/python{wanted}")
+    elif not info.python_version:
+        yield Problem(f"{which} on host {host} does not run as a Python: set it to a Python {wanted} of that host")
+    elif info.python_version != wanted:
+        cure = f"set artifacts_python_interpreter to a Python {wanted} of that host ({install} if it has none)"
+        if info.python_version in LOCKED_PYTHONS:
+            cure = (
+                f"set artifacts_python_version to {info.python_version}, or artifacts_python_interpreter to a Python"
+                f" {wanted} of that host"
+            )
+        yield Problem(
+            f"{which} on host {host} is Python {info.python_version}, but artifacts_python_version is {wanted}: {cure}"
+        )
+
+
+def _check_names(inventory: Inventory, host: str, info: HostInfo) -> Iterator[Problem]:
+    unknown = [name for name, addresses in info.addresses.items() if not addresses]
+    if unknown:
+        yield Problem(
+            f"The host {host} cannot resolve {listed(unknown, most=20)}: add what is missing to the DNS or to its"
+            " /etc/hosts, or set cluster_address of the hosts meant to names that every host resolves"
+        )
+    own = _address(inventory, host)
+    loopback = [address for address in info.addresses.get(own, ()) if ipaddress.ip_address(address).is_loopback]
+    if loopback:
+        yield Problem(
+            f"The host {host} resolves its own cluster_address ({own}) to {listed(loopback)}, where no other host"
+            " reaches its services: in its /etc/hosts, take the name out of that line and give it the host's address"
+        )
+
+
+def _check_users(inventory: Inventory, host: str, info: HostInfo) -> Iterator[Problem]:
+    variables = inventory.hosts[host]
+    if not variables.true("cluster_manage_users"):
+        missing = [f"the user {user.name}" for user in info.users if user.uid is None]
+        missing += [f"the group {name}" for name in _groups(variables.values) if name not in info.groups]
+        if missing:
+            yield Problem(
+                f"The host {host} lacks {', '.join(missing)}, and cluster_manage_users is false: make them there, name"
+                " those that there are in cluster_users and cluster_group, or set cluster_manage_users to true"
+            )
+        return
+    wanted = _users(variables.values)
+    unlike = []
+    for user in info.users:
+        uid = wanted.get(user.name)
+        if uid is None:
+            continue
+        if user.uid not in (None, uid):
+            unlike.append(f"the user {user.name} has the uid {user.uid} and not {uid}")
+        if user.holder not in ("", user.name):
+            unlike.append(f"the uid {uid} of {user.name} is taken by {user.holder}")
+    if unlike:
+        yield Problem(
+            f"On host {host} {', '.join(unlike)}: set uids in cluster_users that fit or are free on every host, or"
+            " make the users yourself and set cluster_manage_users to false"
         )
 
 

@@ -49,6 +49,10 @@ class HostVariables:
         """The value as a whole number; None if it is none, or unset."""
         return _number(self.values.get(name))
 
+    def true(self, name: str) -> bool:
+        """Whether the value is true, in any of the spellings that the command line knows."""
+        return str(self.values.get(name)).lower() in {"true", "yes"}
+
 
 @dataclass(frozen=True)
 class Inventory:
@@ -78,7 +82,8 @@ def check_inventory(
 ) -> list[Problem]:
     """Every problem of an inventory.
 
-    `types` maps each variable of the role `cluster` to its type in the role's argument specification.
+    `types` maps each variable of the role `cluster`, and those of other roles that are checked, to its type in the
+    role's argument specification.
     """
     return [
         *_check_groups(inventory),
@@ -88,6 +93,7 @@ def check_inventory(
         *_check_password(inventory),
         *_check_ports(inventory, types),
         *_check_containers(inventory),
+        *_check_sessions(inventory),
     ]
 
 
@@ -318,3 +324,29 @@ def _check_containers(inventory: Inventory) -> Iterator[Problem]:
                         )
                     )
         yield from merged(findings, inventory.hosts)
+
+
+def _check_sessions(inventory: Inventory) -> Iterator[Problem]:
+    """Each HiveServer2 holds its Tez sessions' application masters from its start; the tasks need room beside them."""
+    need = 0
+    parts = []
+    for host in inventory.members("server2"):
+        variables = inventory.hosts[host]
+        sessions = variables.number("server2_tez_sessions_per_queue")
+        queues = variables.values.get("server2_tez_queues")
+        size = variables.number("cluster_tez_am_mb")
+        if sessions is None or size is None or not isinstance(queues, list | tuple):
+            return
+        need += sessions * len(queues) * size
+        parts.append(f"{host}: {sessions} x {len(queues)} x {size}")
+    offers = [
+        inventory.hosts[host].number("cluster_nodemanager_memory_mb") for host in inventory.members("nodemanager")
+    ]
+    offer = sum(offer or 0 for offer in offers)
+    if offers and need > offer / 2:
+        yield Problem(
+            f"The Tez sessions of server2 hold {need} MiB of application masters (server2_tez_sessions_per_queue x"
+            f" server2_tez_queues x cluster_tez_am_mb; {listed(parts)}), more than half of the {offer} MiB that all"
+            " NodeManagers offer: lower server2_tez_sessions_per_queue or cluster_tez_am_mb, or raise"
+            " cluster_nodemanager_memory_mb"
+        )
