@@ -54,9 +54,14 @@ artifacts-update: venv ## resolve a product anew and rewrite its lock: PRODUCT=h
 
 .PHONY: test
 test: venv ## everything that CI checks: lint, unit, molecule default
-	@for stage in lint unit molecule; do \
+	@for stage in test-tools lint unit molecule; do \
 		began=$$SECONDS; $(MAKE) --no-print-directory $$stage || exit; echo "make $$stage took $$((SECONDS - began)) s"; \
 	done
+
+.PHONY: test-tools
+test-tools: venv ## what the tests take from the operating system, and the products that they start
+	$(PLAY) $(SUDO_ASK) playbooks/controller.yml -e controller_tests=true
+	$(BIN)/hopshive artifacts build
 
 .PHONY: lint
 lint: venv ## ruff, mypy --strict, yamllint, ansible-lint, shell syntax; all offline

@@ -18,8 +18,9 @@ from xml.sax.saxutils import escape
 import pymysql
 import pytest
 
+from hopshive.artifacts.catalogue import Catalogue, default_artifacts, default_cache
+
 ROOT = Path(__file__).parents[1]
-PRODUCTS = Path.home() / ".cache/hopshive/products"
 # What Hadoop 3.3 and Hive 4.0 reach into on JDK 17.
 OPENS = [
     f"--add-opens={package}=ALL-UNNAMED"
@@ -137,14 +138,14 @@ def run_mariadb(directory: Path) -> Iterator[MariaDB]:
 
 
 def unpack(product: str, directory: Path) -> Path:
-    """A product's newest archive, unpacked; skips if the cache has none or there is no Java."""
+    """The build of a product that the locks name, unpacked; skips if the cache does not have it or there is no Java."""
     if not shutil.which("java"):
         pytest.skip("no Java: apt-get install openjdk-17-jdk-headless")
-    archives = sorted(PRODUCTS.glob(f"{product}-[0-9]*.tar"), key=lambda path: path.stat().st_mtime)
-    if not archives:
-        pytest.skip(f"no archive of {product} in {PRODUCTS}: make artifacts")
+    built = Catalogue(artifacts=default_artifacts(), cache=default_cache()).find(product)
+    if built is None:
+        pytest.skip(f"no archive of {product} in {default_cache()}: make artifacts")
     home = directory / product
-    with tarfile.open(archives[-1]) as archive:
+    with tarfile.open(built.archive) as archive:
         archive.extractall(home, filter="data")
     return home
 
