@@ -83,6 +83,7 @@ unit: venv ## unit tests (under two minutes)
 
 .PHONY: molecule
 molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default
+	@mkdir -p build && rm -f build/molecule-$(SCENARIO).log
 	$(BIN)/molecule test --no-command-borders --destroy $(MOLECULE_DESTROY) --scenario-name $(SCENARIO)
 
 .PHONY: bench-deploy

@@ -54,7 +54,9 @@ def test_no_password_is_in_the_open_on_the_host(
 
 def test_no_password_is_in_the_controllers_logs(secrets: list[Secret]) -> None:
     # molecule.yml writes all that the scenario showed there, differences of files too.
-    shown = (ROOT / "build/molecule-default.log").read_text()
+    log = ROOT / "build/molecule-default.log"
+    assert log.exists(), "no log: run the scenario by make molecule"
+    shown = log.read_text()
     assert "Write the configuration of metastore" in shown
     assert "+++ after" in shown
     found = {secret.name: [str(path) for path in secrets_scan.logs(secret, ROOT / "build")] for secret in secrets}
