@@ -212,7 +212,10 @@ def ask_mariadb(target: Target, timeout: float) -> Facts:
 
 
 def ask_namenode(target: Target, timeout: float) -> Facts:
-    """Its JMX: up, and out of safe mode unless `safe_mode` lets that pass. A standby counts as well: who needs the active one has `state` to look at."""
+    """Its JMX: up, and out of safe mode unless `safe_mode` lets that pass.
+
+    A standby counts as well: who needs the active one has `state` to look at.
+    """
     base = f"http://{target.place}"
     system = _bean(base, "Hadoop:service=NameNode,name=FSNamesystemState", timeout)
     if system.get("FSState") != "Operational" and not target.safe_mode:
