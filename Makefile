@@ -81,10 +81,11 @@ lint-ansible: venv
 unit: venv ## unit tests (under two minutes)
 	$(BIN)/pytest -n 2 --dist loadfile
 
+# molecule's own place for its state is one for all trees whose directory has the same name.
 .PHONY: molecule
 molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default
-	@mkdir -p build && rm -f build/molecule-$(SCENARIO).log
-	$(BIN)/molecule test --no-command-borders --destroy $(MOLECULE_DESTROY) --scenario-name $(SCENARIO)
+	@mkdir -p build/molecule/$(SCENARIO) && rm -f build/molecule-$(SCENARIO).log
+	MOLECULE_EPHEMERAL_DIRECTORY=$(CURDIR)/build/molecule/$(SCENARIO) $(BIN)/molecule test --no-command-borders --destroy $(MOLECULE_DESTROY) --scenario-name $(SCENARIO)
 
 .PHONY: bench-deploy
 bench-deploy: venv ## time a deployment: empty cache, warm cache, nothing to do
