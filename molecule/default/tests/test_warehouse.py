@@ -27,15 +27,6 @@ def beeline(host: Any, statements: str) -> str:
     return run(host, f'beeline {options} -n spark -p "" -e "{statements};"', user="spark")
 
 
-def variables(host: Any) -> dict[str, Any]:
-    return dict(host.ansible.get_variables())
-
-
-def only_in(host: Any, group: str) -> None:
-    if group not in variables(host)["group_names"]:
-        pytest.skip(f"this host is not in the group {group}")
-
-
 def run(host: Any, command: str, user: str = "root") -> str:
     """Standard output of a command; a failure shows everything that it said."""
     shell = f"su -s /bin/sh {user} -c {shlex.quote(command)}" if user != "root" else command
@@ -46,7 +37,6 @@ def run(host: Any, command: str, user: str = "root") -> str:
 
 @pytest.mark.parametrize("component", SERVICES)
 def test_the_service_runs_as_its_own_user_and_starts_with_the_host(host: Any, component: str) -> None:
-    only_in(host, component)
     unit, user = SERVICES[component]
     service = host.service(unit)
     journal = host.run(f"journalctl --no-pager --lines 40 --unit {unit}").stdout
@@ -58,7 +48,6 @@ def test_the_service_runs_as_its_own_user_and_starts_with_the_host(host: Any, co
 
 @pytest.mark.parametrize("component", SERVICES)
 def test_the_unit_survives_ten_minutes_without_what_it_needs(host: Any, component: str) -> None:
-    only_in(host, component)
     unit, _ = SERVICES[component]
     shown = run(
         host, f"systemctl show {unit} --property Restart,RestartUSec,StartLimitIntervalUSec,StartLimitBurst,LimitNOFILE"
@@ -85,8 +74,8 @@ def test_users_have_their_fixed_ids(host: Any) -> None:
     assert ids == {"hdfs": 1511, "yarn": 1512, "hive": 1513, "zookeeper": 1514, "spark": 1515}
 
 
+@pytest.mark.group("client")
 def test_hdfs_has_the_directories_of_the_platform(host: Any) -> None:
-    only_in(host, "client")
     # With the options of a long listing: mode, owner, group and path.
     wanted = {
         "/tmp": "drwxrwxrwt hdfs hadoop",  # noqa: S108 - a directory on HDFS
@@ -107,47 +96,47 @@ def test_hdfs_has_the_directories_of_the_platform(host: Any) -> None:
     assert seen == wanted
 
 
+@pytest.mark.group("client")
 def test_yarn_lists_its_node(host: Any) -> None:
-    only_in(host, "client")
     assert "RUNNING" in run(host, "yarn node -list", user="spark")
 
 
+@pytest.mark.group("client")
 def test_beeline_without_an_address_finds_hiveserver2_through_zookeeper(host: Any) -> None:
-    only_in(host, "client")
     assert "default" in beeline(host, "SHOW DATABASES").splitlines()
 
 
 @pytest.mark.parametrize("launcher", ["pyspark", "spark-submit"])
+@pytest.mark.group("client")
 def test_sparks_launchers_start(host: Any, launcher: str) -> None:
-    only_in(host, "client")
     result = host.run(f"su -s /bin/sh spark -c '{launcher} --version'")
     assert result.rc == 0, result.stderr
     assert "version 4.3.0" in result.stdout + result.stderr
 
 
+@pytest.mark.group("client")
 def test_spark_sql_reads_the_metastore_through_its_own_client(host: Any) -> None:
-    only_in(host, "client")
     command = 'spark-sql --master "local[1]" -e "SHOW DATABASES"'
     assert "default" in run(host, command, user="spark").split()
 
 
+@pytest.mark.group("metastore")
 def test_schematool_finds_the_schema_of_this_release(host: Any) -> None:
-    only_in(host, "metastore")
     said = run(host, "schematool -dbType mysql -info")
     versions = dict(line.split(":", 1) for line in said.splitlines() if " version:" in line)
     assert versions["Metastore schema version"].strip() == "4.0.0"
 
 
+@pytest.mark.group("mariadb")
 def test_housekeeping_has_its_mutex_rows(host: Any) -> None:
-    only_in(host, "mariadb")
     query = "SELECT MT_KEY1 FROM metastore.AUX_TABLE ORDER BY MT_KEY1"
     rows = run(host, f"mariadb --batch --skip-column-names -e '{query}'").split()
     wanted = ["Cleaner", "CompactionScheduler", "HouseKeeper", "Initiator", "MaterializationRebuild", "TxnCleaner"]
     assert rows == wanted
 
 
+@pytest.mark.group("client")
 def test_the_metastore_starts_compactions_by_itself(host: Any) -> None:
-    only_in(host, "client")
     # Each INSERT is a delta; the table asks for a compaction from four of them on.
     statements = [
         "DROP TABLE IF EXISTS default.deltas",
