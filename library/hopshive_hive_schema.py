@@ -132,6 +132,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 try:
     from hopshive import hive_schema
+    from hopshive.database import Server
 
     IMPORT_ERROR = ""
 except ImportError as error:
@@ -161,7 +162,7 @@ def main() -> None:
             "this task with ansible_python_interpreter: '{{ cluster_python }}'."
         )
     parameters = module.params
-    server = hive_schema.Server(
+    server = Server(
         database=parameters["database"],
         host=parameters["login_host"],
         port=parameters["login_port"],

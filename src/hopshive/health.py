@@ -33,11 +33,11 @@ Facts = dict[str, Any]
 T = TypeVar("T")
 
 
-class NoAnswer(Exception):  # noqa: N818 - not an error yet: the next try may answer
+class NoAnswer(Exception):
     """The service does not answer yet."""
 
 
-class WrongAnswer(Exception):  # noqa: N818 - named as its sibling
+class WrongAnswer(Exception):
     """The service answers, and waiting will not change what."""
 
 

@@ -16,9 +16,11 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pymysql
+
+from hopshive.database import Server, login
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,23 +39,6 @@ Action = Literal["none", "init", "upgrade"]
 
 class SchemaError(Exception):
     """What is there cannot be brought to the wanted version; the message is a sentence for the operator."""
-
-
-@dataclass(frozen=True)
-class Server:
-    """How the database is reached. With `unix_socket`, host and port do not count."""
-
-    database: str
-    host: str = "localhost"
-    port: int = 3306
-    user: str = ""
-    password: str = ""
-    unix_socket: str = ""
-
-    @property
-    def place(self) -> str:
-        """For messages."""
-        return f"the database {self.database} at {self.unix_socket or f'{self.host}:{self.port}'}"
 
 
 @dataclass(frozen=True)
@@ -130,21 +115,6 @@ def decide(found: Found, versions: Sequence[str], place: str) -> Plan:
 
 
 # --- the database -----------------------------------------------------------------------------------------------------
-
-
-def login(server: Server) -> dict[str, Any]:
-    """Arguments of pymysql.connect."""
-    where: dict[str, Any] = {"host": server.host, "port": server.port}
-    if server.unix_socket:
-        where = {"unix_socket": server.unix_socket}
-    return {
-        **where,
-        "user": server.user or None,
-        "password": server.password,
-        "database": server.database,
-        "connect_timeout": 10,
-        "autocommit": False,
-    }
 
 
 @contextmanager

@@ -37,11 +37,11 @@ class WebHdfsError(Exception):
     """HDFS refused or did not answer; the message is a sentence for the operator."""
 
 
-class _NotNow(Exception):  # noqa: N818 - no error before the patience is over
+class _NotNow(Exception):
     """No NameNode can do it at the moment: standby, starting, safe mode, no DataNode yet, nobody there."""
 
 
-class _Refused(Exception):  # noqa: N818 - turned into a sentence, or into an answer, where it is caught
+class _Refused(Exception):
     """The NameNode or a DataNode answered with an exception."""
 
     def __init__(self, exception: str, message: str) -> None:

@@ -1,0 +1,234 @@
+"""The daemon's and the commands' configuration: one YAML file, read once, checked whole before anything starts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+import yaml
+
+from hopshive.database import Names, Server
+from hopshive.paths import FileSystem, authority
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_PATH = Path("/etc/hopshive/hopshive.yml")
+DAY = 86400.0
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+
+
+class ConfigError(Exception):
+    """The file cannot be used; the message names the file and the setting."""
+
+
+@dataclass(frozen=True)
+class DatabaseConfig:
+    """The metastore's database. The password is the first line of `password_file`; `unix_socket` replaces host and port."""
+
+    host: str = "localhost"
+    port: int = 3306
+    unix_socket: str = ""
+    user: str = "hopshive"
+    password_file: str = ""
+    metastore: str = "metastore"
+    state: str = "hopshive"
+    inodes: str = "hops.hdfs_inodes"
+
+
+@dataclass(frozen=True)
+class HdfsConfig:
+    """The file system. `uris`: what locations begin with, fs.defaultFS first. `namenodes`: host:port of each, for RPC."""
+
+    uris: list[str] = field(default_factory=list)
+    namenodes: list[str] = field(default_factory=list)
+    user: str = "hdfs"
+    # Longest silence of a NameNode, in seconds.
+    timeout: float = 10.0
+
+
+@dataclass(frozen=True)
+class MirrorConfig:
+    """How the metastore follows. Times in seconds."""
+
+    # From a deletion to the second question, for engines that delete a directory and make it again.
+    grace: float = 2.0
+    # The same for metadata whose directory was never seen: ALTER TABLE SET LOCATION, a table whose directory comes later.
+    unbound_grace: float = 300.0
+    # From a move to another place than the trash to the policy: ALTER TABLE RENAME moves first and commits afterwards.
+    rename_grace: float = 300.0
+    rename_policy: Literal["delete", "follow", "report"] = "delete"
+    # Objects of one transaction.
+    batch: int = 500
+    # The fuse: more removals than `max_removals` within `fuse_window` wait for a human.
+    max_removals: int = 10000
+    fuse_window: float = 600.0
+    # Between two questions for new metadata, and for events when the last answer was empty.
+    poll: float = 0.05
+    # Between two full comparisons; 0: only at the first start and after a gap in the events.
+    compare_interval: float = DAY
+
+
+@dataclass(frozen=True)
+class JournalConfig:
+    """What was removed and can be restored. Times in seconds."""
+
+    expiry: float = 7 * DAY
+    # Restore by itself what comes back with the inode that it had.
+    automatic: bool = True
+
+
+@dataclass(frozen=True)
+class CleanerConfig:
+    """Garbage. Times in seconds."""
+
+    # Between two sweeps over whole tables; candidates of the journal are collected at once.
+    sweep_interval: float = 3600.0
+    # Rows that it deletes in a second, on average.
+    rate: int = 2000
+    # Directories whose children are removed when nothing in them changed for `scratch_age`.
+    scratch: list[str] = field(default_factory=list)
+    scratch_age: float = 7 * DAY
+
+
+@dataclass(frozen=True)
+class MetricsConfig:
+    """The Prometheus endpoint, http://host:port/metrics; port 0: none."""
+
+    host: str = "0.0.0.0"  # noqa: S104 - a metrics endpoint that only the host can read is of no use
+    port: int = 9853
+
+
+@dataclass(frozen=True)
+class Config:
+    """All of it. `lease`: seconds after which another daemon may lead. `name`: this daemon's, empty: the host's name."""
+
+    source: Literal["hdfs", "hopsfs"] = "hdfs"
+    name: str = ""
+    lease: float = 10.0
+    database: DatabaseConfig = field(default_factory=DatabaseConfig)
+    hdfs: HdfsConfig = field(default_factory=HdfsConfig)
+    mirror: MirrorConfig = field(default_factory=MirrorConfig)
+    journal: JournalConfig = field(default_factory=JournalConfig)
+    cleaner: CleanerConfig = field(default_factory=CleanerConfig)
+    metrics: MetricsConfig = field(default_factory=MetricsConfig)
+
+    @property
+    def file_system(self) -> FileSystem:
+        """For locations."""
+        return FileSystem(tuple(self.hdfs.uris))
+
+    @property
+    def namenodes(self) -> list[tuple[str, int]]:
+        """Host and port of each NameNode."""
+        return [authority(f"hdfs://{address}") for address in self.hdfs.namenodes]
+
+    @property
+    def names(self) -> Names:
+        """Of our schemas."""
+        return Names(self.database.state, self.database.inodes)
+
+    def server(self) -> Server:
+        """The database, with the password read from its file. Raises ConfigError."""
+        database = self.database
+        password = ""
+        if database.password_file:
+            try:
+                password = Path(database.password_file).read_text().split("\n", 1)[0]
+            except (OSError, UnicodeDecodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "not text"
+                raise ConfigError(
+                    f"{database.password_file} (database.password_file) cannot be read: {reason}."
+                ) from None
+        return Server(database.metastore, database.host, database.port, database.user, password, database.unix_socket)
+
+
+def read(path: Path) -> Config:
+    """Read and check a file. Raises ConfigError: a setting that nobody knows is an error too."""
+    try:
+        content = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        where = getattr(error, "problem_mark", None)
+        line = f" in line {where.line + 1}" if where else ""
+        raise ConfigError(f"{path} is not YAML{line}: {getattr(error, 'problem', error)}.") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path} must hold settings, name: value; it holds {_said(content)}.")
+    config: Config = _made(Config, content, path, "")
+    _check(config, path)
+    return config
+
+
+def _made(cls: type[Any], content: Mapping[Any, object], path: Path, prefix: str) -> Any:
+    hints = get_type_hints(cls)
+    known = {item.name for item in fields(cls)}
+    for name in content:
+        if name not in known:
+            raise ConfigError(
+                f"{path}: nobody knows the setting {prefix}{name}. There are: {', '.join(sorted(known))}."
+            )
+    return cls(**{name: _value(hints[name], value, path, prefix + name) for name, value in content.items()})
+
+
+def _value(hint: Any, value: object, path: Path, name: str) -> object:
+    if is_dataclass(hint):
+        if not isinstance(value, dict):
+            raise ConfigError(f"{path}: {name} must hold settings, name: value; it holds {_said(value)}.")
+        return _made(hint, value, path, name + ".")  # type: ignore[arg-type]
+    if get_origin(hint) is Literal:
+        if value not in get_args(hint):
+            raise ConfigError(f"{path}: {name} is one of {', '.join(get_args(hint))}; it is {_said(value)}.")
+        return value
+    if get_origin(hint) is list:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise ConfigError(f"{path}: {name} is a list of texts; it is {_said(value)}.")
+        return value
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    kind, fits = {
+        bool: ("true or false", isinstance(value, bool)),
+        int: ("a whole number", number and isinstance(value, int)),
+        float: ("a number", number),
+        str: ("a text", isinstance(value, str)),
+    }[hint]
+    if not fits:
+        raise ConfigError(f"{path}: {name} is {kind}; it is {_said(value)}.")
+    if number and float(value) < 0:  # type: ignore[arg-type]
+        raise ConfigError(f"{path}: {name} must not be negative; it is {value}.")
+    return float(value) if hint is float else value  # type: ignore[arg-type]
+
+
+def _said(value: object) -> str:
+    return "nothing" if value is None else repr(value)
+
+
+def _check(config: Config, path: Path) -> None:
+    """What one setting cannot say by itself."""
+    database = config.database
+    schema, _, table = database.inodes.partition(".")
+    for name, value in {"metastore": database.metastore, "state": database.state, "inodes": schema}.items():
+        if not _IDENTIFIER.fullmatch(value):
+            raise ConfigError(f"{path}: database.{name} is no name of a schema: {_said(value)}.")
+    if not _IDENTIFIER.fullmatch(table):
+        raise ConfigError(f"{path}: database.inodes is schema.table; it is {_said(database.inodes)}.")
+    if not config.hdfs.uris:
+        raise ConfigError(f"{path}: hdfs.uris is empty: give fs.defaultFS, for example hdfs://namenode:8020.")
+    for uri in config.hdfs.uris:
+        try:
+            authority(uri)
+        except ValueError as error:
+            raise ConfigError(f"{path}: hdfs.uris: {error}.") from None
+        if uri.endswith("/"):
+            raise ConfigError(f"{path}: hdfs.uris: {uri} must not end with a slash.")
+    if config.source == "hdfs" and not config.hdfs.namenodes:
+        raise ConfigError(f"{path}: hdfs.namenodes is empty: give host:port of each NameNode.")
+    for address in config.hdfs.namenodes:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit() or not 0 < int(port) < 65536:
+            raise ConfigError(f"{path}: hdfs.namenodes: {address} is not host:port.")
+    if config.lease < 1:
+        raise ConfigError(f"{path}: lease must be a second or more; it is {config.lease}.")
+    if config.mirror.batch < 1 or config.mirror.max_removals < 1:
+        raise ConfigError(f"{path}: mirror.batch and mirror.max_removals must be 1 or more.")

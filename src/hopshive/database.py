@@ -1,0 +1,248 @@
+"""The database of the metastore, and hopshive's tables beside it: connections, transactions, and the leader's fence.
+
+Three schemas of one server: the metastore's own, the one that holds the inode table, and hopshive's state. SQL is written
+with the placeholders `{state}` (a schema) and `{inodes}` (a table) for the latter two; metastore tables stand bare.
+Isolation is READ COMMITTED, on MariaDB as on NDB (which has no other).
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pymysql
+from pymysql.constants import CR, ER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Row = tuple[Any, ...]
+
+# Seconds that a statement waits for a row that somebody else has locked.
+LOCK_WAIT = 5
+# Somebody else held a row too long, or two transactions waited for each other: the same again may succeed.
+_CONTENTION = frozenset({ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.CHECKREAD})
+_GONE = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_CONN_HOST_ERROR, CR.CR_CONNECTION_ERROR})
+# Shutdown in progress; the connection was killed; too many connections; the server does not take connections yet.
+_GONE_ALSO = frozenset({1053, 1927, 1040, 3169, 4031, 1317, 0})
+
+
+class DatabaseError(Exception):
+    """The database refused; the message is a sentence for the operator and names the database."""
+
+
+class DatabaseUnavailable(DatabaseError):
+    """It did not answer, or the connection was cut: the same may succeed later."""
+
+
+class Contention(DatabaseError):
+    """A lock was held too long, or a deadlock was broken: the whole transaction may be tried again."""
+
+
+class LostLease(Exception):
+    """This process leads no longer: its transaction was rolled back, and no other will be accepted."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """How a database is reached. With `unix_socket`, host and port do not count."""
+
+    database: str
+    host: str = "localhost"
+    port: int = 3306
+    user: str = ""
+    password: str = ""
+    unix_socket: str = ""
+
+    @property
+    def place(self) -> str:
+        """For messages."""
+        return f"the database {self.database} at {self.unix_socket or f'{self.host}:{self.port}'}"
+
+
+def login(server: Server) -> dict[str, Any]:
+    """Arguments of pymysql.connect."""
+    where: dict[str, Any] = {"host": server.host, "port": server.port}
+    if server.unix_socket:
+        where = {"unix_socket": server.unix_socket}
+    return {
+        **where,
+        "user": server.user or None,
+        "password": server.password,
+        "database": server.database,
+        "connect_timeout": 10,
+        "autocommit": False,
+    }
+
+
+@dataclass(frozen=True)
+class Names:
+    """What our schemas are called: `state` a schema, `inodes` a table with its schema. Plain identifiers: the config checks."""
+
+    state: str = "hopshive"
+    inodes: str = "hops.hdfs_inodes"
+
+
+class Fence(Protocol):
+    """Says in a transaction that is about to commit whether this process still leads."""
+
+    def check(self, tx: Transaction) -> None:
+        """Raises LostLease. Holds a shared lock on the lease until the transaction's end."""
+
+
+@lru_cache(maxsize=1024)
+def render(sql: str, names: Names) -> str:
+    """Fill in the names of our schemas."""
+    return sql.replace("{state}", names.state).replace("{inodes}", names.inodes)
+
+
+class Transaction:
+    """Statements of one transaction."""
+
+    def __init__(self, cursor: pymysql.cursors.Cursor, names: Names) -> None:
+        self._cursor = cursor
+        self.names = names
+
+    def execute(self, sql: str, arguments: Sequence[object] = ()) -> int:
+        """Run a statement with bound parameters (`%s`); the number of rows that it changed or found."""
+        return self._cursor.execute(render(sql, self.names), arguments or None)
+
+    def many(self, sql: str, rows: Sequence[Sequence[object]]) -> int:
+        """Run a statement once for each row of parameters; an INSERT ... VALUES is sent as one."""
+        return int(self._cursor.executemany(render(sql, self.names), rows) or 0) if rows else 0
+
+    def rows(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]:
+        """All rows of a query."""
+        self.execute(sql, arguments)
+        return list(self._cursor.fetchall())
+
+    def row(self, sql: str, arguments: Sequence[object] = ()) -> Row | None:
+        """The first row of a query, or None."""
+        self.execute(sql, arguments)
+        found: Row | None = self._cursor.fetchone()
+        return found
+
+    def value(self, sql: str, arguments: Sequence[object] = ()) -> Any:
+        """The first column of the first row, or None."""
+        found = self.row(sql, arguments)
+        return found[0] if found else None
+
+    @property
+    def last_id(self) -> int:
+        """The AUTO_INCREMENT value of the last INSERT."""
+        return int(self._cursor.lastrowid)
+
+
+def marks(values: Sequence[object]) -> str:
+    """Placeholders for `IN (...)`: `%s, %s, %s`."""
+    return ", ".join(["%s"] * len(values))
+
+
+class Database:
+    """One connection, made when it is needed and again after it was lost. For one thread.
+
+    With a `fence`, each writing transaction ends with its check: what a process that leads no longer did is rolled back.
+    """
+
+    def __init__(self, server: Server, names: Names | None = None, fence: Fence | None = None) -> None:
+        self.server = server
+        self.names = names or Names()
+        self.fence = fence
+        self._connection: pymysql.connections.Connection[Any] | None = None
+
+    @contextmanager
+    def transaction(self, *, fenced: bool = True) -> Iterator[Transaction]:
+        """Commit at the block's end, roll back on an exception.
+
+        Raises DatabaseUnavailable, Contention, DatabaseError, and LostLease if there is a fence and the lease has gone.
+        """
+        try:
+            connection = self._connected()
+            with connection.cursor() as cursor:
+                tx = Transaction(cursor, self.names)
+                yield tx
+                if fenced and self.fence is not None:
+                    self.fence.check(tx)
+            connection.commit()
+        except pymysql.MySQLError as error:
+            self._roll_back()
+            raise self._sentence(error) from error
+        except BaseException:
+            self._roll_back()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """A transaction that writes nothing: without the fence."""
+        with self.transaction(fenced=False) as tx:
+            yield tx
+
+    @contextmanager
+    def stream(self, sql: str, arguments: Sequence[object] = ()) -> Iterator[Iterator[Row]]:
+        """Rows of a long query, fetched as they are read, on a connection of its own; memory does not grow with them."""
+        try:
+            connection = self._open()
+            try:
+                with connection.cursor(pymysql.cursors.SSCursor) as cursor:
+                    cursor.execute(render(sql, self.names), arguments or None)
+                    yield iter(cursor)
+            finally:
+                # Closing an SSCursor early would read the rest.
+                _drop(connection)
+        except pymysql.MySQLError as error:
+            raise self._sentence(error) from error
+
+    @property
+    def connection_id(self) -> int:
+        """The server's number of the connection."""
+        try:
+            return int(self._connected().thread_id())  # type: ignore[no-untyped-call]
+        except pymysql.MySQLError as error:
+            raise self._sentence(error) from error
+
+    def close(self) -> None:
+        """Close the connection; the next transaction opens another."""
+        if self._connection is not None:
+            _drop(self._connection)
+            self._connection = None
+
+    def _connected(self) -> pymysql.connections.Connection[Any]:
+        if self._connection is None or not self._connection.open:
+            self._connection = self._open()
+        return self._connection
+
+    def _open(self) -> pymysql.connections.Connection[Any]:
+        connection = pymysql.connect(
+            **{**login(self.server), "charset": "utf8mb4", "read_timeout": 120, "write_timeout": 120}
+        )
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            cursor.execute("SET SESSION innodb_lock_wait_timeout = %s, time_zone = '+00:00'", (LOCK_WAIT,))
+        return connection
+
+    def _roll_back(self) -> None:
+        if self._connection is None:
+            return
+        try:
+            self._connection.rollback()
+        except (pymysql.MySQLError, OSError):
+            self.close()
+
+    def _sentence(self, error: pymysql.MySQLError) -> DatabaseError:
+        number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+        text = str(error.args[1] if len(error.args) > 1 else error)
+        said = f"{self.server.place[0].upper()}{self.server.place[1:]}: {text} ({number})."
+        if number in _CONTENTION:
+            return Contention(said)
+        if number in _GONE or number in _GONE_ALSO or isinstance(error, pymysql.err.InterfaceError):
+            self.close()
+            return DatabaseUnavailable(said)
+        return DatabaseError(said)
+
+
+def _drop(connection: pymysql.connections.Connection[Any]) -> None:
+    """Close without a word to the server, which may not be listening."""
+    with suppress(pymysql.MySQLError, OSError):
+        connection._force_close()  # type: ignore[attr-defined]

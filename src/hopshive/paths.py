@@ -1,0 +1,66 @@
+"""Paths of HDFS and the locations that the metastore writes for them."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+# The directory that HDFS makes for what `-rm` without -skipTrash takes away: below a home, or at an encryption zone's root.
+TRASH = ".Trash"
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """The file system whose directories the metastore follows, by the URIs that locations may begin with.
+
+    `uris` are like `hdfs://mycluster`, the first is fs.defaultFS; one name may be written in several ways.
+    """
+
+    uris: tuple[str, ...]
+
+    def path_of(self, location: str | None) -> str | None:
+        """The path of a location, or None if it lies elsewhere (s3a, file ...) or is no path.
+
+        `hdfs://mycluster/a//b/` and `/a/b` are the same directory. Locations are not percent-decoded: Hive writes
+        them as Path.toString does, not as URI.toString.
+        """
+        if not location:
+            return None
+        if location.startswith("/"):
+            return normal(location)
+        for uri in self.uris:
+            rest = location[len(uri) :]
+            if location.startswith(uri) and rest[:1] in ("", "/"):
+                return normal(rest or "/")
+        return None
+
+
+def normal(path: str) -> str:
+    """Without double, trailing and dot components; always begins with one slash."""
+    return posixpath.normpath("/" + path.lstrip("/"))
+
+
+def authority(uri: str) -> tuple[str, int]:
+    """Host and port of a URI, port 0 if it has none. Raises ValueError."""
+    parts = urlsplit(uri)
+    if not parts.scheme or not parts.hostname:
+        raise ValueError(f"{uri} is not a file system's URI such as hdfs://namenode:8020")
+    return parts.hostname, parts.port or 0
+
+
+def is_below(path: str, ancestor: str) -> bool:
+    """Whether `path` is `ancestor` or lies beneath it."""
+    return path == ancestor or ancestor == "/" or path.startswith(ancestor + "/")
+
+
+def in_trash(path: str) -> bool:
+    """Whether a path lies in a trash directory."""
+    return TRASH in path.split("/")
+
+
+def path_hash(path: str) -> int:
+    """A signed 64-bit hash of a path, the same in every process; for indexes and for sets that stay small."""
+    digest = hashlib.blake2b(path.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

@@ -1,0 +1,128 @@
+"""hopshive's own tables beside the metastore's: what they hold and how they are made.
+
+All of the daemon's memory that must outlive it stands here: who leads, how far the NameNode's events are applied, what is
+yet to be looked at again, what was removed and can be restored, and what humans asked for. Paths are VARBINARY: HDFS
+compares bytes, and a collation that pads or folds would take two directories for one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Raised with every change of a table below; the schema module migrates, the daemon refuses another.
+STATE_VERSION = 1
+
+# Only with the source `hdfs`: with `hopsfs` the table is the file system's own.
+INODES = """
+CREATE TABLE IF NOT EXISTS {inodes} (
+  partition_id BIGINT NOT NULL COMMENT 'the same as parent_id',
+  parent_id BIGINT NOT NULL,
+  name VARBINARY(255) NOT NULL,
+  id BIGINT NOT NULL COMMENT 'file id; a directory that was moved may stand under both of its names for a while',
+  PRIMARY KEY (partition_id, parent_id, name),
+  KEY inode_by_id (id)
+) ENGINE={engine}
+"""
+
+TABLES: Mapping[str, str] = {
+    "setting": """
+CREATE TABLE IF NOT EXISTS {state}.setting (
+  name VARCHAR(64) NOT NULL COMMENT 'state_version, source, cluster_id, fuse, ...',
+  value VARBINARY(4000) NOT NULL,
+  PRIMARY KEY (name)
+) ENGINE={engine}
+""",
+    "lease": """
+CREATE TABLE IF NOT EXISTS {state}.lease (
+  id TINYINT NOT NULL COMMENT '1: there is one row',
+  holder VARCHAR(255) NOT NULL,
+  epoch BIGINT NOT NULL COMMENT 'rises with each take-over; every transaction of a leader checks it',
+  expires DATETIME(6) NOT NULL COMMENT 'UTC, by the database''s clock',
+  connections VARCHAR(255) NOT NULL COMMENT 'of the holder, to be killed by who takes over',
+  PRIMARY KEY (id)
+) ENGINE={engine}
+""",
+    "position": """
+CREATE TABLE IF NOT EXISTS {state}.position (
+  id TINYINT NOT NULL COMMENT '1: there is one row',
+  txid BIGINT NOT NULL COMMENT 'of the NameNode: all events up to it are applied or stand in recheck',
+  event_at DATETIME(3) NULL COMMENT 'UTC, when that event happened',
+  compared_at DATETIME(3) NULL COMMENT 'UTC, end of the last full comparison; NULL asks for one',
+  PRIMARY KEY (id)
+) ENGINE={engine}
+""",
+    "recheck": """
+CREATE TABLE IF NOT EXISTS {state}.recheck (
+  id BIGINT NOT NULL AUTO_INCREMENT,
+  kind VARCHAR(16) NOT NULL COMMENT 'unlink, trash, rename, restore',
+  path VARBINARY(8000) NOT NULL,
+  target VARBINARY(8000) NOT NULL COMMENT 'of a rename, else empty',
+  txid BIGINT NOT NULL,
+  event_at DATETIME(3) NOT NULL COMMENT 'UTC',
+  due DATETIME(3) NOT NULL COMMENT 'UTC',
+  state VARCHAR(16) NOT NULL COMMENT 'waiting, held (by the fuse), approved, reported (policy)',
+  removal BIGINT NULL COMMENT 'the removal that it has begun',
+  message VARCHAR(1000) NOT NULL DEFAULT '',
+  PRIMARY KEY (id),
+  KEY recheck_due (state, due)
+) ENGINE={engine}
+""",
+    "removal": """
+CREATE TABLE IF NOT EXISTS {state}.removal (
+  id BIGINT NOT NULL AUTO_INCREMENT,
+  kind VARCHAR(16) NOT NULL COMMENT 'unlink, trash, rename, missing, check',
+  path VARBINARY(8000) NOT NULL,
+  target VARBINARY(8000) NOT NULL COMMENT 'where it was moved to, else empty',
+  txid BIGINT NOT NULL COMMENT 'of the event; 0 if none told of it',
+  event_at DATETIME(3) NULL COMMENT 'UTC',
+  begun DATETIME(3) NOT NULL COMMENT 'UTC',
+  ended DATETIME(3) NULL COMMENT 'UTC; NULL while batches are outstanding',
+  objects INT NOT NULL DEFAULT 0 COMMENT 'removed so far',
+  PRIMARY KEY (id),
+  KEY removal_begun (begun)
+) ENGINE={engine}
+""",
+    "journal": """
+CREATE TABLE IF NOT EXISTS {state}.journal (
+  id BIGINT NOT NULL AUTO_INCREMENT COMMENT 'in the order of removal: what depends on another has the smaller one',
+  removal BIGINT NOT NULL,
+  kind VARCHAR(16) NOT NULL COMMENT 'partition, table, database',
+  name VARBINARY(1100) NOT NULL COMMENT 'catalog.db, catalog.db.table, catalog.db.table/part=1',
+  path VARBINARY(8000) NOT NULL COMMENT 'of its directory; empty for a view',
+  path_hash BIGINT NOT NULL COMMENT 'of path: hopshive.paths.path_hash',
+  inode BIGINT NULL COMMENT 'file id of that directory if it was bound',
+  removed DATETIME(3) NOT NULL COMMENT 'UTC',
+  state VARCHAR(16) NOT NULL COMMENT 'removed, restored',
+  message VARCHAR(1000) NOT NULL DEFAULT '' COMMENT 'why it was not restored',
+  content LONGBLOB NOT NULL COMMENT 'its rows of the metastore: hopshive.journal',
+  PRIMARY KEY (id),
+  KEY journal_removal (removal, id),
+  KEY journal_path (path_hash),
+  KEY journal_removed (removed)
+) ENGINE={engine}
+""",
+    "candidate": """
+CREATE TABLE IF NOT EXISTS {state}.candidate (
+  kind VARCHAR(32) NOT NULL COMMENT 'the table of the metastore',
+  id BIGINT NOT NULL COMMENT 'its key: perhaps garbage',
+  PRIMARY KEY (kind, id)
+) ENGINE={engine}
+""",
+    "request": """
+CREATE TABLE IF NOT EXISTS {state}.request (
+  id BIGINT NOT NULL AUTO_INCREMENT,
+  kind VARCHAR(16) NOT NULL COMMENT 'sync, restore, approve, collect, fix',
+  argument VARBINARY(8000) NOT NULL COMMENT 'JSON',
+  asked DATETIME(3) NOT NULL COMMENT 'UTC',
+  asked_by VARCHAR(255) NOT NULL,
+  state VARCHAR(16) NOT NULL COMMENT 'waiting, running, done, failed',
+  done BIGINT NOT NULL DEFAULT 0 COMMENT 'progress, in objects',
+  total BIGINT NOT NULL DEFAULT 0 COMMENT '0 while unknown',
+  message VARCHAR(4000) NOT NULL DEFAULT '' COMMENT 'the result, or what went wrong',
+  PRIMARY KEY (id)
+) ENGINE={engine}
+""",
+}
