@@ -57,17 +57,20 @@ CREATE TABLE IF NOT EXISTS {state}.position (
     "recheck": """
 CREATE TABLE IF NOT EXISTS {state}.recheck (
   id BIGINT NOT NULL AUTO_INCREMENT,
-  kind VARCHAR(16) NOT NULL COMMENT 'unlink, trash, rename, restore',
+  kind VARCHAR(16) NOT NULL COMMENT 'unlink, trash, rename: its end; missing: never seen; restore: it is back',
   path VARBINARY(8000) NOT NULL,
   target VARBINARY(8000) NOT NULL COMMENT 'of a rename, else empty',
-  txid BIGINT NOT NULL,
-  event_at DATETIME(3) NOT NULL COMMENT 'UTC',
+  inode BIGINT NULL COMMENT 'file id that the directory had; what was bound beneath it is found through it',
+  sd_id BIGINT NULL COMMENT 'of missing: the storage descriptor',
+  txid BIGINT NOT NULL COMMENT 'of the event; 0 if none told of it',
+  event_at DATETIME(3) NULL COMMENT 'UTC',
   due DATETIME(3) NOT NULL COMMENT 'UTC',
-  state VARCHAR(16) NOT NULL COMMENT 'waiting, held (by the fuse), approved, reported (policy)',
+  state VARCHAR(16) NOT NULL COMMENT 'waiting, held (by the fuse), approved, reported (policy), comparing',
   removal BIGINT NULL COMMENT 'the removal that it has begun',
   message VARCHAR(1000) NOT NULL DEFAULT '',
   PRIMARY KEY (id),
-  KEY recheck_due (state, due)
+  KEY recheck_due (state, due),
+  KEY recheck_sd (sd_id)
 ) ENGINE={engine}
 """,
     "removal": """
