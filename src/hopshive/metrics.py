@@ -1,0 +1,100 @@
+"""What the daemon tells Prometheus: one object with an attribute for each metric, and the endpoint that serves them.
+
+docs/cleaner.md lists them. State (gauges) is that of the leader: a standby shows zeros, so that `max` or `sum` over all
+daemons is the truth. Counters belong to the process.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Info, disable_created_metrics, start_http_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# A second series beside each counter, of which nobody makes use.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+class EndpointError(Exception):
+    """The endpoint cannot be served; the message names host, port and setting."""
+
+
+class Metrics:
+    """All metrics of one process, in a registry of their own. Safe to use from every thread."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._plain: list[Gauge] = []
+        self._labelled: list[Gauge] = []
+
+        self.leader = self._gauge("leader", "1 while this daemon leads, else 0.")
+        self.epoch = self._gauge(
+            "epoch", "Number of the lease under which this daemon leads; rises with each take-over."
+        )
+
+        self.lag_events = self._gauge("lag_events", "Transactions of the NameNode that are yet to be looked at.")
+        self.lag_seconds = self._gauge("lag_seconds", "Age in seconds of the oldest event that is yet to be applied.")
+        self.events = self._counter("events", "Events of the NameNode that concerned a mirrored directory.", "kind")
+        self.bound = self._gauge("bound", "Storage descriptors that are bound to a directory.")
+        self.unbound = self._gauge("unbound", "Storage descriptors on the file system that wait to be bound.")
+        self.bindings = self._counter("bindings", "Storage descriptors that were bound.")
+        self.rechecks = self._gauge("rechecks", "Removals that are yet to be decided.", "state")
+
+        self.removed = self._counter(
+            "removed", "Objects of the metastore that followed their directory.", "kind", "cause"
+        )
+        self.restored = self._counter("restored", "Objects that were put back from the journal.", "kind")
+        self.fuse_blown = self._gauge("fuse_blown", "1 while too many removals wait for a human, else 0.")
+
+        self.comparisons = self._counter("comparisons", "Full comparisons of metastore and file system that ended.")
+        self.comparison_seconds = self._gauge("comparison_seconds", "How long the last full comparison took.")
+
+        self.garbage = self._gauge("garbage", "Rows of a table that are candidates for collection.", "table")
+        self.garbage_collected = self._counter("garbage_collected", "Rows that were collected.", "table")
+
+        self.errors = self._counter("errors", "What went wrong and was tried again.", "what")
+        Info("hopshive_build", "The package.", registry=self.registry).info({"version": _version()})
+
+    def clear_state(self) -> None:
+        """Forget what only a leader knows."""
+        for gauge in self._plain:
+            gauge.set(0)
+        for gauge in self._labelled:
+            gauge.clear()
+
+    @contextmanager
+    def endpoint(self, host: str, port: int) -> Iterator[None]:
+        """Serve http://host:port/metrics until the block's end; port 0 serves nothing. Raises EndpointError."""
+        if not port:
+            yield
+            return
+        try:
+            server, thread = start_http_server(port, host, self.registry)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise EndpointError(f"{host}:{port} (metrics.host, metrics.port) cannot be served: {reason}.") from None
+        try:
+            yield
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        gauge = Gauge(f"hopshive_{name}", text, labels, registry=self.registry)
+        (self._labelled if labels else self._plain).append(gauge)
+        return gauge
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"hopshive_{name}", text, labels, registry=self.registry)
+
+
+def _version() -> str:
+    try:
+        return version("hopshive")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,90 @@
+"""What Prometheus reads."""
+
+from __future__ import annotations
+
+import re
+import socket
+import urllib.request
+from importlib.metadata import version
+
+import pytest
+from prometheus_client import generate_latest
+
+from hopshive.metrics import EndpointError, Metrics
+from tests.servers import free_port
+
+NAMES = {
+    "hopshive_leader",
+    "hopshive_epoch",
+    "hopshive_lag_events",
+    "hopshive_lag_seconds",
+    "hopshive_events_total",
+    "hopshive_bound",
+    "hopshive_unbound",
+    "hopshive_bindings_total",
+    "hopshive_removed_total",
+    "hopshive_restored_total",
+    "hopshive_rechecks",
+    "hopshive_fuse_blown",
+    "hopshive_comparisons_total",
+    "hopshive_comparison_seconds",
+    "hopshive_garbage_collected_total",
+    "hopshive_garbage",
+    "hopshive_errors_total",
+    "hopshive_build_info",
+}
+
+
+def text(metrics: Metrics) -> str:
+    return generate_latest(metrics.registry).decode()
+
+
+def test_the_names_are_those_that_are_documented() -> None:
+    assert set(re.findall(r"^# TYPE (\S+)", text(Metrics()), re.MULTILINE)) == NAMES
+
+
+def test_two_in_one_process_do_not_meet() -> None:
+    one, other = Metrics(), Metrics()
+    one.leader.set(1)
+    assert "hopshive_leader 1.0" in text(one)
+    assert "hopshive_leader 0.0" in text(other)
+
+
+def test_who_leads_no_longer_shows_no_state_and_keeps_its_counters() -> None:
+    metrics = Metrics()
+    metrics.lag_seconds.set(7)
+    metrics.rechecks.labels(state="waiting").set(3)
+    metrics.removed.labels(kind="table", cause="unlink").inc(2)
+    metrics.clear_state()
+    shown = text(metrics)
+    assert "hopshive_lag_seconds 0.0" in shown
+    assert "hopshive_rechecks{" not in shown
+    assert 'hopshive_removed_total{cause="unlink",kind="table"} 2.0' in shown
+
+
+def test_the_endpoint_answers_until_its_end() -> None:
+    port = free_port()
+    with (
+        Metrics().endpoint("127.0.0.1", port),
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer,
+    ):
+        assert f'hopshive_build_info{{version="{version("hopshive")}"}} 1.0' in answer.read().decode()
+    with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        free.bind(("127.0.0.1", port))
+
+
+def test_a_port_that_is_taken_is_said() -> None:
+    with (
+        Metrics().endpoint("127.0.0.1", port := free_port()),
+        pytest.raises(
+            EndpointError, match=rf"127\.0\.0\.1:{port} \(metrics.host, metrics.port\).*Address already in use"
+        ),
+        Metrics().endpoint("127.0.0.1", port),
+    ):
+        pass
+
+
+def test_port_zero_serves_nothing() -> None:
+    with Metrics().endpoint("no such host", 0):
+        pass
