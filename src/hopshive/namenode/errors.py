@@ -7,9 +7,9 @@ class NameNodeError(Exception):
     """A NameNode refused, or what answers is none. Asking again does not help."""
 
 
-class NameNodeUnavailable(NameNodeError):  # noqa: N818 - a state that passes
+class NameNodeUnavailable(NameNodeError):
     """No NameNode can answer now: down, frozen, starting, standby, in safe mode. Asking again later may help."""
 
 
-class MissingEdits(NameNodeError):  # noqa: N818 - named after what is missing
+class MissingEdits(NameNodeError):
     """The edits after a position are not there, or no longer: only a full comparison can tell what happened."""

@@ -31,6 +31,11 @@ def varint(number: int) -> bytes:
     return bytes(out)
 
 
+def zigzag(number: int) -> int:
+    """What a sint32 or sint64 is written as: 0, -1, 1, -2 as 0, 1, 2, 3."""
+    return number << 1 if number >= 0 else -number * 2 - 1
+
+
 def encode(message: Mapping[int, int | bytes | str]) -> bytes:
     """A message from `{field number: value}`; text becomes UTF-8, or the bytes that it was made from."""
     out = bytearray()
@@ -81,7 +86,7 @@ def fields(data: bytes) -> Iterator[tuple[int, Value]]:
         else:
             tag, at = read_varint(data, at)
         kind = tag & 7
-        if kind == LEN or kind == VARINT:  # noqa: PLR1714 - the hottest line of the package
+        if kind in (LEN, VARINT):
             if at < end and (value := data[at]) < 0x80:
                 at += 1
             else:
