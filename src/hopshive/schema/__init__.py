@@ -1,0 +1,96 @@
+"""The consistency schema: what hopshive adds to a stock metastore's database, and takes off again.
+
+Storage descriptors refer to the inode of their directory, and the foreign keys that lead from there to the rest cascade: an
+inode row that goes takes its metadata along. See `cascades` for what follows, `triggers` for what is unbound, `plan` for how
+it is decided.
+
+Three columns of SDS tell the mirror what to do: all NULL, not yet looked at; NAME = '' and the others NULL, looked at and not
+on this file system; all set, bound.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hopshive.database import Names
+from hopshive.schema import catalogue, plan
+from hopshive.schema.errors import SchemaError
+from hopshive.schema.plan import Source, Statement, Wanted
+from hopshive.schema.session import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hopshive.database import Database, Server
+
+__all__ = ["SchemaError", "Source", "Statement", "Wanted", "apply", "check", "missing", "remove"]
+
+
+def apply(
+    server: Server,
+    names: Names | None = None,
+    *,
+    source: Source = "hdfs",
+    uris: Sequence[str] = (),
+    delete_orphans: bool = False,
+    dry_run: bool = False,
+    on_statement: Callable[[str], None] | None = None,
+) -> list[str]:
+    """Add to the metastore's database what it lacks; returns the statements, which with `dry_run` are not run.
+
+    Safe while the metastore works, and after an interruption: run again, it goes on. Raises SchemaError.
+    """
+    names = names or Names()
+    wanted = Wanted(source, tuple(uris), delete_orphans)
+    return _run(server, names, lambda found: plan.present(found, names, wanted), dry_run, on_statement)
+
+
+def remove(
+    server: Server,
+    names: Names | None = None,
+    *,
+    purge: bool = False,
+    dry_run: bool = False,
+    on_statement: Callable[[str], None] | None = None,
+) -> list[str]:
+    """Give back the stock schema; returns the statements. `purge` drops hopshive's own tables too. Raises SchemaError."""
+    names = names or Names()
+    return _run(server, names, lambda found: plan.absent(found, names, purge=purge), dry_run, on_statement)
+
+
+def missing(
+    server: Server, names: Names | None = None, *, source: Source = "hdfs", uris: Sequence[str] = ()
+) -> list[str]:
+    """The statements that `apply` would run. Raises SchemaError."""
+    return apply(server, names, source=source, uris=uris, dry_run=True)
+
+
+def check(database: Database, source: Source = "hdfs", uris: Sequence[str] = ()) -> None:
+    """Raises SchemaError unless the schema is there and fits; DatabaseUnavailable if nobody answers."""
+    with database.reading() as tx:
+        found = catalogue.read(tx)
+    todo = plan.present(found, database.names, Wanted(source, tuple(uris)))
+    if todo:
+        raise SchemaError(
+            f"The consistency schema of {found.database} is not complete: {len(todo)} statements are missing, the first is "
+            f"'{' '.join(todo[0].sql.split())[:120]}'. Run the playbook site.yml."
+        )
+
+
+def _run(
+    server: Server,
+    names: Names,
+    decide: Callable[[catalogue.Catalogue], list[Statement]],
+    dry_run: bool,
+    on_statement: Callable[[str], None] | None,
+) -> list[str]:
+    with connect(server, names) as session:
+        with session.look() as tx:
+            found = catalogue.read(tx)
+        todo = decide(found)
+        if not dry_run:
+            for statement in todo:
+                if on_statement:
+                    on_statement(statement.sql)
+                session.run(statement)
+    return [statement.sql for statement in todo]

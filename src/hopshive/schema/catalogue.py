@@ -1,0 +1,249 @@
+"""What stands in the database: read from information_schema, as plain values that can be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hopshive.schema.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hopshive.database import Names, Transaction
+
+
+@dataclass(frozen=True)
+class Column:
+    """`type` as COLUMN_TYPE has it; character set and collation are empty unless it is a text."""
+
+    name: str
+    type: str
+    charset: str = ""
+    collation: str = ""
+    nullable: bool = True
+
+    @property
+    def definition(self) -> str:
+        """Its type as DDL has it."""
+        return f"{self.type} CHARACTER SET {self.charset} COLLATE {self.collation}" if self.charset else self.type
+
+
+@dataclass(frozen=True)
+class ForeignKey:
+    """A key of the metastore's database. `to` is the referenced table, with its schema only if that is another."""
+
+    table: str
+    name: str
+    columns: tuple[str, ...]
+    to: str
+    to_columns: tuple[str, ...]
+    on_delete: str = "CASCADE"
+    on_update: str = "RESTRICT"
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """A trigger, with its body as it was sent."""
+
+    name: str
+    table: str
+    timing: str
+    event: str
+    body: str
+
+
+@dataclass(frozen=True)
+class InodeTable:
+    """The table that SDS refers to: its columns, and the columns of each unique key."""
+
+    columns: Mapping[str, Column]
+    unique: tuple[tuple[str, ...], ...]
+    rows: bool = False
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All that decides what is to be done. `version` is empty without a row in VERSION."""
+
+    database: str
+    version: str
+    engine: str
+    schemas: frozenset[str]
+    columns: Mapping[str, Mapping[str, Column]]
+    indexes: Mapping[str, frozenset[str]]
+    foreign_keys: tuple[ForeignKey, ...]
+    triggers: tuple[Trigger, ...]
+    inodes: InodeTable | None
+    state_tables: frozenset[str] = frozenset()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    positions: int = 0
+    # Storage descriptors of databases: ours, with the negative id of the database.
+    database_descriptors: int = 0
+    # Rows of KEY_CONSTRAINTS that name a table which is not there, by the column that names it.
+    orphans: Mapping[str, int] = field(default_factory=dict)
+
+
+def read(tx: Transaction) -> Catalogue:
+    """Read it, with the privileges of the one who asks: triggers are seen only by who may make them."""
+    database = str(tx.value("SELECT DATABASE()"))
+    columns = _columns(tx, database)
+    version = ""
+    if "VERSION" in columns:
+        versions = tx.rows("SELECT SCHEMA_VERSION FROM VERSION")
+        version = str(versions[0][0]) if len(versions) == 1 else ""
+    state_tables = _tables(tx, tx.names.state)
+    settings = {}
+    if "setting" in state_tables:
+        settings = {str(name): _text(value) for name, value in tx.rows("SELECT name, value FROM {state}.setting")}
+    foreign_keys = _foreign_keys(tx, database)
+    return Catalogue(
+        database=database,
+        version=version,
+        engine=str(_engine(tx, database)),
+        schemas=frozenset(
+            str(row[0])
+            for row in tx.rows(
+                "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME IN (%s, %s)",
+                (tx.names.state, _schema(tx.names)),
+            )
+        ),
+        columns=columns,
+        indexes=_indexes(tx, database),
+        foreign_keys=foreign_keys,
+        triggers=_triggers(tx, database),
+        inodes=_inodes(tx),
+        state_tables=state_tables,
+        settings=settings,
+        positions=int(tx.value("SELECT COUNT(*) FROM {state}.position") or 0) if "position" in state_tables else 0,
+        database_descriptors=int(tx.value("SELECT COUNT(*) FROM SDS WHERE SD_ID < 0") or 0) if "SDS" in columns else 0,
+        orphans=_orphans(tx, columns, foreign_keys),
+    )
+
+
+def _schema(names: Names) -> str:
+    return names.inodes.partition(".")[0]
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _engine(tx: Transaction, database: str) -> object:
+    return tx.value(
+        "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = 'SDS'", (database,)
+    )
+
+
+def _tables(tx: Transaction, schema: str) -> frozenset[str]:
+    rows = tx.rows("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s", (schema,))
+    return frozenset(str(row[0]) for row in rows)
+
+
+def _columns(tx: Transaction, schema: str, table: str | None = None) -> dict[str, dict[str, Column]]:
+    found: dict[str, dict[str, Column]] = {}
+    for where, name, kind, charset, collation, nullable in tx.rows(
+        "SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, IS_NULLABLE"
+        " FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = COALESCE(%s, TABLE_NAME)"
+        " ORDER BY TABLE_NAME, ORDINAL_POSITION",
+        (schema, table),
+    ):
+        column = Column(str(name), str(kind), charset or "", collation or "", nullable == "YES")
+        found.setdefault(str(where), {})[column.name] = column
+    return found
+
+
+def _indexes(tx: Transaction, database: str) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for table, name in tx.rows(
+        "SELECT DISTINCT TABLE_NAME, INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s", (database,)
+    ):
+        found.setdefault(str(table), set()).add(str(name))
+    return {table: frozenset(names) for table, names in found.items()}
+
+
+def _foreign_keys(tx: Transaction, database: str) -> tuple[ForeignKey, ...]:
+    rules = {
+        (str(table), str(name)): (str(on_delete), str(on_update))
+        for table, name, on_delete, on_update in tx.rows(
+            "SELECT TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE"
+            " FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = %s",
+            (database,),
+        )
+    }
+    parts: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    for table, name, column, schema, to, to_column in tx.rows(
+        "SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME,"
+        " REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE"
+        " WHERE TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME IS NOT NULL"
+        " ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION",
+        (database,),
+    ):
+        target = str(to) if schema == database else f"{schema}.{to}"
+        parts.setdefault((str(table), str(name)), []).append((str(column), target, str(to_column)))
+    return tuple(
+        ForeignKey(
+            table,
+            name,
+            tuple(part[0] for part in columns),
+            columns[0][1],
+            tuple(part[2] for part in columns),
+            *rules.get((table, name), ("unknown", "unknown")),
+        )
+        for (table, name), columns in parts.items()
+    )
+
+
+def _triggers(tx: Transaction, database: str) -> tuple[Trigger, ...]:
+    rows = tx.rows(
+        "SELECT TRIGGER_NAME, EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_STATEMENT"
+        " FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = %s ORDER BY TRIGGER_NAME",
+        (database,),
+    )
+    return tuple(Trigger(*(_text(value) for value in row)) for row in rows)
+
+
+def _inodes(tx: Transaction) -> InodeTable | None:
+    schema, _, table = tx.names.inodes.partition(".")
+    columns = _columns(tx, schema, table).get(table)
+    if columns is None:
+        return None
+    unique: dict[str, list[str]] = {}
+    for name, column in tx.rows(
+        "SELECT INDEX_NAME, COLUMN_NAME FROM information_schema.STATISTICS"
+        " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND NON_UNIQUE = 0 ORDER BY INDEX_NAME, SEQ_IN_INDEX",
+        (schema, table),
+    ):
+        unique.setdefault(str(name), []).append(str(column))
+    rows = tx.row("SELECT 1 FROM {inodes} LIMIT 1") is not None
+    return InodeTable(columns, tuple(tuple(key) for key in unique.values()), rows)
+
+
+def _orphans(
+    tx: Transaction, columns: Mapping[str, Mapping[str, Column]], foreign_keys: Sequence[ForeignKey]
+) -> dict[str, int]:
+    if "KEY_CONSTRAINTS" not in columns or "TBLS" not in columns:
+        return {}
+    bound = {key.columns[0] for key in foreign_keys if key.table == "KEY_CONSTRAINTS" and key.to == "TBLS"}
+    found = {}
+    for column in ("PARENT_TBL_ID", "CHILD_TBL_ID"):
+        if column not in bound:
+            found[column] = int(tx.value(ORPHANS.format(what="COUNT(*)", column=column)) or 0)
+    return found
+
+
+# Rows of KEY_CONSTRAINTS that name a table which is not there.
+ORPHANS = (
+    "SELECT {what} FROM KEY_CONSTRAINTS LEFT JOIN TBLS ON TBLS.TBL_ID = KEY_CONSTRAINTS.{column}"
+    " WHERE KEY_CONSTRAINTS.{column} IS NOT NULL AND TBLS.TBL_ID IS NULL"
+)
+
+
+def require_metastore(found: Catalogue) -> None:
+    """Raises SchemaError unless the database is a metastore's."""
+    missing = sorted({"VERSION", "SDS", "DBS", "TBLS", "PARTITIONS", "KEY_CONSTRAINTS"} - set(found.columns))
+    if missing:
+        raise SchemaError(
+            f"{found.database} is not a metastore's database: it has no table {', '.join(missing)}. Let schematool make "
+            "its schema first. Nothing was changed."
+        )

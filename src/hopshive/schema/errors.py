@@ -1,0 +1,7 @@
+"""What can go wrong with the schema."""
+
+from __future__ import annotations
+
+
+class SchemaError(Exception):
+    """The schema is not as it must be, or could not be made so; the message is a sentence for the operator."""

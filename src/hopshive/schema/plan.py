@@ -1,0 +1,365 @@
+"""Which statements make the schema what it must be: decided from what stands in the database, and nothing else.
+
+So the same run goes on where another was interrupted: each statement is atomic, and the next look sees what is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from hopshive import state
+from hopshive.database import Names, render
+from hopshive.schema import triggers
+from hopshive.schema.cascades import (
+    ADDED,
+    CHILD_KEY,
+    DATABASE_KEY,
+    INODE_KEY,
+    PARENT_KEY,
+    PREFIX,
+    to_cascade,
+    to_stock,
+)
+from hopshive.schema.catalogue import ORPHANS, Catalogue, Column, ForeignKey, Trigger, require_metastore
+from hopshive.schema.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Source = Literal["hdfs", "hopsfs"]
+
+# Of Hive 4.0.x. Its foreign keys were looked through one by one (tests/unit/test_schema.py has the list).
+HIVE_SCHEMA = "4.0.0"
+ENGINES = ("InnoDB",)
+
+# The columns that refer to the inode, and those of the inode table.
+INODE_COLUMNS = {"PARTITION_ID": "partition_id", "PARENT_ID": "parent_id", "NAME": "name"}
+# What state.INODES gives them, when the table is yet to be made.
+_OWN_INODE_COLUMNS = {
+    "partition_id": Column("partition_id", "bigint(20)"),
+    "parent_id": Column("parent_id", "bigint(20)"),
+    "name": Column("name", "varbinary(255)"),
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the schema must be. `uris`: of the file system, only needed with `hopsfs`.
+
+    `delete_orphans`: rows of KEY_CONSTRAINTS that name a table which is not there are deleted instead of refused.
+    """
+
+    source: Source = "hdfs"
+    uris: tuple[str, ...] = ()
+    delete_orphans: bool = False
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement, atomic. Without `checks` foreign keys are set without looking at each row: they are known to hold."""
+
+    sql: str
+    checks: bool = True
+
+
+def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
+    """What is missing. Raises SchemaError if it cannot be added; then nothing may be changed."""
+    require_metastore(found)
+    _require_version(found)
+    _require_engine(found)
+    _require_state(found, wanted)
+    inode_columns = _inode_columns(found, names, wanted)
+    changes = to_cascade(found.foreign_keys)
+    return [
+        *_own_tables(found, names, wanted),
+        *_inode_link(found, names, wanted, inode_columns),
+        *_renamed(changes),
+        *_key_constraints(found, wanted),
+        *_database_link(found),
+        *_triggers(found, _wanted_triggers(found, names, wanted)),
+        *_settings(found, names, wanted),
+    ]
+
+
+def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[Statement]:
+    """What takes it off again: the stock schema is left. With `purge`, our own schemas go too, and the journal with them.
+
+    Of any version of Hive's schema: all that is ours carries our name.
+    """
+    require_metastore(found)
+    source = found.settings.get("source", "hdfs")
+    added = [key for key in found.foreign_keys if key.name in ADDED]
+    statements = [
+        *_triggers(found, []),
+        *_unlinked(found, "DBS", DATABASE_KEY, ("SD_ID",)),
+        *_forgotten_descriptors(found),
+        *_unlinked(found, "SDS", INODE_KEY, tuple(INODE_COLUMNS)),
+    ]
+    drops = [f"DROP FOREIGN KEY {key.name}" for key in added if key.table == "KEY_CONSTRAINTS"]
+    drops += [f"DROP KEY {name}" for name in _own_indexes(found, "KEY_CONSTRAINTS")]
+    if drops:
+        statements.append(_alter("KEY_CONSTRAINTS", drops))
+    statements += _renamed(to_stock(found.foreign_keys))
+    if purge:
+        schema = names.inodes.partition(".")[0]
+        if source == "hdfs" and found.inodes is not None:
+            statements.append(Statement(f"DROP TABLE {names.inodes}"))
+        if names.state in found.schemas:
+            statements.append(Statement(f"DROP DATABASE {names.state}"))
+        if source == "hdfs" and schema in found.schemas and schema not in (names.state, found.database):
+            statements.append(Statement(f"DROP DATABASE {schema}"))
+    return statements
+
+
+# --- what must be so before anything is changed -------------------------------------------------------------------------
+
+
+def _require_version(found: Catalogue) -> None:
+    if found.version != HIVE_SCHEMA:
+        raise SchemaError(
+            f"The schema of the metastore in {found.database} is {found.version or 'of no version'}, and ours fits "
+            f"{HIVE_SCHEMA}. Nothing was changed."
+        )
+
+
+def _require_engine(found: Catalogue) -> None:
+    if found.engine not in ENGINES:
+        raise SchemaError(
+            f"The tables of {found.database} have the engine {found.engine}, and ours needs {' or '.join(ENGINES)}. "
+            "Nothing was changed."
+        )
+
+
+def _require_state(found: Catalogue, wanted: Wanted) -> None:
+    version = found.settings.get("state_version", str(state.STATE_VERSION))
+    if version != str(state.STATE_VERSION):
+        raise SchemaError(
+            f"hopshive's tables have the version {version}, and this hopshive needs {state.STATE_VERSION}: "
+            "it is of another release. Nothing was changed."
+        )
+    source = found.settings.get("source", wanted.source)
+    if source != wanted.source:
+        raise SchemaError(
+            f"hopshive's tables were made for the inode source {source}, and now it is to be {wanted.source}. Nothing was "
+            "changed. To change the source, remove the schema with purge first: the journal goes with it."
+        )
+    owner = found.settings.get("metastore", found.database)
+    if owner != found.database:
+        raise SchemaError(
+            f"hopshive's tables serve the metastore in {owner}, and now they are to serve {found.database}. Nothing was "
+            "changed. Give each metastore a state schema and an inode table of its own."
+        )
+
+
+def _inode_columns(found: Catalogue, names: Names, wanted: Wanted) -> dict[str, Column]:
+    """The columns that SDS will refer to. Raises SchemaError if a table that is not ours does not fit."""
+    if found.inodes is None:
+        if wanted.source == "hopsfs":
+            raise SchemaError(
+                f"There is no table {names.inodes}, or this user may not see it. With the source hopsfs it is the file system's: "
+                "give its name, and grant SELECT and REFERENCES on it. Nothing was changed."
+            )
+        return _OWN_INODE_COLUMNS
+    missing = sorted({*INODE_COLUMNS.values(), "id"} - set(found.inodes.columns))
+    if missing:
+        raise SchemaError(
+            f"{names.inodes} has no column {', '.join(missing)}: it is no inode table. Nothing was changed."
+        )
+    key = tuple(INODE_COLUMNS.values())
+    if key not in found.inodes.unique:
+        raise SchemaError(
+            f"{names.inodes} has no unique key on ({', '.join(key)}), which a foreign key can refer to. Nothing was changed."
+        )
+    return {name: found.inodes.columns[name] for name in key}
+
+
+# --- our own tables -----------------------------------------------------------------------------------------------------
+
+
+def _own_tables(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
+    statements = []
+    schemas = [names.state] + ([names.inodes.partition(".")[0]] if wanted.source == "hdfs" else [])
+    statements = [
+        Statement(f"CREATE DATABASE {schema} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+        for schema in dict.fromkeys(schemas)
+        if schema not in found.schemas and schema != found.database
+    ]
+    tables = [text for name, text in state.TABLES.items() if name not in found.state_tables]
+    if wanted.source == "hdfs" and found.inodes is None:
+        tables.append(state.INODES)
+    return statements + [Statement(render(text, names).replace("{engine}", found.engine).strip()) for text in tables]
+
+
+def _settings(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
+    """Last: the daemon takes them as the sign that all the rest is there."""
+    values = {"state_version": str(state.STATE_VERSION), "source": wanted.source, "metastore": found.database}
+    return [
+        Statement(f"INSERT INTO {names.state}.setting (name, value) VALUES ('{name}', '{value}')")
+        for name, value in values.items()
+        if name not in found.settings
+    ]
+
+
+# --- foreign keys -------------------------------------------------------------------------------------------------------
+
+
+def _alter(table: str, clauses: Sequence[str], *, checks: bool = False) -> Statement:
+    return Statement(f"ALTER TABLE {table} {', '.join(clauses)}", checks=checks)
+
+
+def _constraint(key: ForeignKey) -> str:
+    """The clause that adds a key; RESTRICT is what a key without a rule has."""
+    rules = "".join(
+        f" ON {event} {rule}"
+        for event, rule in (("DELETE", key.on_delete), ("UPDATE", key.on_update))
+        if rule not in ("RESTRICT", "NO ACTION")
+    )
+    columns, to_columns = ", ".join(key.columns), ", ".join(key.to_columns)
+    return f"ADD CONSTRAINT {key.name} FOREIGN KEY ({columns}) REFERENCES {key.to} ({to_columns}){rules}"
+
+
+def _renamed(changes: Iterable[tuple[ForeignKey, ForeignKey]]) -> list[Statement]:
+    """One ALTER TABLE for each table: without the checks it takes no time, and the old keys have held so far."""
+    tables: dict[str, list[tuple[ForeignKey, ForeignKey]]] = {}
+    for before, after in changes:
+        tables.setdefault(before.table, []).append((before, after))
+    return [
+        _alter(
+            table,
+            [f"DROP FOREIGN KEY {before.name}" for before, _ in pairs] + [_constraint(after) for _, after in pairs],
+        )
+        for table, pairs in tables.items()
+    ]
+
+
+def _unlinked(found: Catalogue, table: str, key: str, columns: Sequence[str]) -> list[Statement]:
+    """Take off a key and its index, then the columns: two statements, because both together would copy the table."""
+    statements = []
+    drops = [f"DROP FOREIGN KEY {item.name}" for item in found.foreign_keys if item.table == table and item.name == key]
+    drops += [f"DROP KEY {name}" for name in found.indexes.get(table, frozenset()) if name == key]
+    if drops:
+        statements.append(_alter(table, drops))
+    there = [column for column in columns if column in found.columns[table]]
+    if there:
+        statements.append(_alter(table, [f"DROP COLUMN {column}" for column in there]))
+    return statements
+
+
+def _linked(found: Catalogue, key: ForeignKey, types: Sequence[Column]) -> list[Statement]:
+    """Add columns, then their index and key. Nothing if they stand; if only a part does, it is made anew.
+
+    New columns are empty, so the key holds.
+    """
+    if key in found.foreign_keys:
+        return []
+    names = [f"ADD COLUMN {column} {kind.definition} NULL" for column, kind in zip(key.columns, types, strict=True)]
+    return [
+        *_unlinked(found, key.table, key.name, key.columns),
+        _alter(key.table, names),
+        _alter(key.table, [f"ADD KEY {key.name} ({', '.join(key.columns)})", _constraint(key)]),
+    ]
+
+
+def _inode_link(found: Catalogue, names: Names, wanted: Wanted, types: dict[str, Column]) -> list[Statement]:
+    key = ForeignKey("SDS", INODE_KEY, tuple(INODE_COLUMNS), names.inodes, tuple(INODE_COLUMNS.values()))
+    statements = _linked(found, key, [types[name] for name in key.to_columns])
+    if not statements:
+        return []
+    # Triggers that name columns which go would let each UPDATE fail.
+    before = [Statement(f"DROP TRIGGER {trigger.name}") for trigger in found.triggers if _is_ours(trigger)]
+    after = []
+    if wanted.source == "hdfs" and found.inodes is not None and found.inodes.rows:
+        # From before a removal. Nothing refers to them now; TRUNCATE refuses if another metastore's rows do.
+        after.append(Statement(f"TRUNCATE TABLE {names.inodes}"))
+    if found.positions:
+        after.append(Statement(f"DELETE FROM {names.state}.position"))
+    unlink, link = statements[:-2], statements[-2:]
+    return [*before, *unlink, *after, *link]
+
+
+def _database_link(found: Catalogue) -> list[Statement]:
+    key = ForeignKey("DBS", DATABASE_KEY, ("SD_ID",), "SDS", ("SD_ID",))
+    statements = _linked(found, key, [found.columns["SDS"]["SD_ID"]])
+    if not statements:
+        return []
+    return [*statements[:-2], *_forgotten_descriptors(found), *statements[-2:]]
+
+
+def _forgotten_descriptors(found: Catalogue) -> list[Statement]:
+    """Storage descriptors of databases, once no database refers to them."""
+    return [Statement("DELETE FROM SDS WHERE SD_ID < 0")] if found.database_descriptors else []
+
+
+def _key_constraints(found: Catalogue, wanted: Wanted) -> list[Statement]:
+    """Keys of KEY_CONSTRAINTS to the child and the parent table; the rows are checked, for no key has held so far."""
+    keys = [
+        ForeignKey("KEY_CONSTRAINTS", PARENT_KEY, ("PARENT_TBL_ID",), "TBLS", ("TBL_ID",)),
+        ForeignKey("KEY_CONSTRAINTS", CHILD_KEY, ("CHILD_TBL_ID",), "TBLS", ("TBL_ID",)),
+    ]
+    missing = [key for key in keys if key not in found.foreign_keys]
+    if not missing:
+        return []
+    orphans = {column: count for column, count in found.orphans.items() if count}
+    if orphans and not wanted.delete_orphans:
+        said = " and ".join(f"{count} by {column}" for column, count in sorted(orphans.items()))
+        raise SchemaError(
+            f"Rows of KEY_CONSTRAINTS in {found.database} name a table that is not in TBLS: {said}. Nothing was changed. They "
+            "are of no use to anyone; delete them, or let them be deleted with orphans: delete. To see them: "
+            f"{ORPHANS.format(what='KEY_CONSTRAINTS.*', column=min(orphans))}"
+        )
+    statements = [
+        # The derived table is for MySQL, which does not delete from a table that it reads.
+        Statement(
+            f"DELETE FROM KEY_CONSTRAINTS WHERE {column} IN (SELECT id FROM "
+            f"({ORPHANS.format(what=f'KEY_CONSTRAINTS.{column} AS id', column=column)}) AS orphan)"
+        )
+        for column in orphans
+    ]
+    drops = [f"DROP FOREIGN KEY {key.name}" for key in found.foreign_keys if key.name in {k.name for k in missing}]
+    adds = [_constraint(key) for key in missing]
+    if any(key.name == CHILD_KEY for key in missing) and CHILD_KEY not in _own_indexes(found, "KEY_CONSTRAINTS"):
+        adds.insert(0, f"ADD KEY {CHILD_KEY} (CHILD_TBL_ID)")
+    if drops:
+        statements.append(_alter("KEY_CONSTRAINTS", drops))
+    return [*statements, _alter("KEY_CONSTRAINTS", adds, checks=True)]
+
+
+def _own_indexes(found: Catalogue, table: str) -> list[str]:
+    return sorted(name for name in found.indexes.get(table, frozenset()) if name in ADDED)
+
+
+# --- triggers -----------------------------------------------------------------------------------------------------------
+
+
+def _wanted_triggers(found: Catalogue, names: Names, wanted: Wanted) -> list[Trigger]:
+    if wanted.source == "hdfs" or found.inodes is None:
+        return triggers.following()
+    return triggers.resolving(names.inodes, wanted.uris, found.columns["SDS"], found.inodes.columns)
+
+
+def _is_ours(trigger: Trigger) -> bool:
+    return trigger.name.startswith(PREFIX)
+
+
+def _triggers(found: Catalogue, wanted: Sequence[Trigger]) -> list[Statement]:
+    """Make those that are missing or differ, drop those of ours that nobody wants."""
+    names = {trigger.name for trigger in wanted}
+    statements = [
+        Statement(f"DROP TRIGGER {trigger.name}")
+        for trigger in found.triggers
+        if _is_ours(trigger) and trigger.name not in names
+    ]
+    there = {trigger.name: trigger for trigger in found.triggers}
+    relinked = INODE_KEY not in {key.name for key in found.foreign_keys}
+    for trigger in wanted:
+        old = there.get(trigger.name)
+        if old is None or relinked or replace(old, body=old.body.strip()) != trigger:
+            # Replaced in one step: an UPDATE that no trigger sees would leave a row bound to where it was.
+            statements.append(
+                Statement(
+                    f"CREATE OR REPLACE TRIGGER {trigger.name} {trigger.timing} {trigger.event} ON {trigger.table} "
+                    f"FOR EACH ROW {trigger.body}"
+                )
+            )
+    return statements

@@ -1,0 +1,128 @@
+"""One connection that changes the schema: each statement with its checks, patient but never for long in the way."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pymysql
+from pymysql.constants import ER
+
+from hopshive.database import Names, Server, Transaction, login
+from hopshive.schema.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hopshive.schema.plan import Statement
+
+# Seconds that an ALTER TABLE waits for the table. While it waits, everybody who comes later waits behind it.
+LOCK_WAIT = 2
+# Seconds between two tries, in which the others get on.
+PAUSE = 3.0
+# Seconds until it gives up.
+PATIENCE = 120.0
+
+_BUSY = frozenset({ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK})
+# Binary logging is on, and the user may not make triggers (ER_BINLOG_CREATE_ROUTINE_NEED_SUPER).
+_TRIGGER_REFUSED = 1419
+
+
+class Session:
+    """A connection to the metastore's database."""
+
+    def __init__(self, server: Server, connection: pymysql.connections.Connection[Any], names: Names) -> None:
+        self._server = server
+        self._connection = connection
+        self._names = names
+
+    @contextmanager
+    def look(self) -> Iterator[Transaction]:
+        """Read."""
+        with self._said(), self._connection.cursor() as cursor:
+            yield Transaction(cursor, self._names)
+
+    def run(
+        self, statement: Statement, *, patience: float = PATIENCE, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        """Run one. While others use the table it steps back and tries again; raises SchemaError after `patience` seconds."""
+        deadline = time.monotonic() + patience
+        with self._said(), self._connection.cursor() as cursor:
+            cursor.execute("SET SESSION foreign_key_checks = %s", (int(statement.checks),))
+            while True:
+                try:
+                    cursor.execute(statement.sql)
+                except pymysql.MySQLError as error:
+                    if error.args[0] not in _BUSY:
+                        raise
+                    if time.monotonic() >= deadline:
+                        raise SchemaError(self._busy(statement, patience, cursor)) from None
+                else:
+                    return
+                sleep(PAUSE)
+
+    def _busy(self, statement: Statement, patience: float, cursor: pymysql.cursors.Cursor) -> str:
+        """Who may be in the way: seen only by who has the privilege PROCESS."""
+        try:
+            cursor.execute(
+                "SELECT p.ID, p.USER, p.HOST, TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) FROM information_schema.INNODB_TRX t"
+                " JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id WHERE p.ID <> CONNECTION_ID()"
+                " ORDER BY t.trx_started LIMIT 1"
+            )
+            row = cursor.fetchone()
+        except pymysql.MySQLError:
+            row = None
+        oldest = ""
+        if row:
+            oldest = (
+                f" The oldest transaction has run for {row[3]} s, by {row[1]} from {row[2]} (KILL {row[0]} ends it)."
+            )
+        return (
+            f"For {patience:.0f} s somebody held a table that '{_short(statement.sql)}' needs, in {self._server.place}."
+            f"{oldest} What was done before stays; run this again when it is quieter."
+        )
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        with said(self._server):
+            yield
+
+
+@contextmanager
+def said(server: Server) -> Iterator[None]:
+    """Errors of the database as sentences."""
+    try:
+        yield
+    except pymysql.MySQLError as error:
+        number = error.args[0] if error.args else 0
+        text = str(error.args[1] if len(error.args) > 1 else error)
+        hint = ""
+        if number == _TRIGGER_REFUSED:
+            hint = " Set log_bin_trust_function_creators on the server, or use a user with the privilege SUPER."
+        raise SchemaError(
+            f"{server.place[0].upper()}{server.place[1:]} could not be used: {text} ({number}).{hint}"
+        ) from None
+
+
+@contextmanager
+def connect(server: Server, names: Names) -> Iterator[Session]:
+    """Open a connection. A statement may take as long as it needs: an index over all storage descriptors is made in it."""
+    with said(server):
+        connection = pymysql.connect(**{**login(server), "charset": "utf8mb4", "autocommit": True})
+    try:
+        with said(server), connection.cursor() as cursor:
+            # The mode is kept with each trigger.
+            cursor.execute(
+                "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = %s,"
+                " innodb_lock_wait_timeout = %s",
+                (LOCK_WAIT, LOCK_WAIT),
+            )
+        yield Session(server, connection, names)
+    finally:
+        connection.close()
+
+
+def _short(sql: str) -> str:
+    line = " ".join(sql.split())
+    return line if len(line) <= 80 else f"{line[:77]}..."
