@@ -1,0 +1,85 @@
+"""hopshive's daemon and commands on a host of the group `cleaner`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests.warehouse.hosts import CommandError
+
+if TYPE_CHECKING:
+    from tests.warehouse.hosts import Host
+
+UNIT = "hopshive-cleaner"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What `hopshive check` found: `kind`, and all that it says of it."""
+
+    kind: str
+    text: str
+    content: dict[str, Any] = field(hash=False, default_factory=dict)
+
+
+class Cleaner:
+    """The daemon and the command of one host."""
+
+    def __init__(self, host: Host, unit: str = UNIT) -> None:
+        self.host = host
+        self.unit = unit
+
+    def start(self) -> None:
+        """Start it; returns when the unit says so."""
+        self.host.run("systemctl", "reset-failed", self.unit, check=False)
+        self.host.run("systemctl", "start", self.unit)
+
+    def stop(self) -> None:
+        """Stop it in order."""
+        self.host.run("systemctl", "stop", self.unit)
+
+    def kill(self) -> None:
+        """kill -9; systemd starts it again after a while (RestartSec), `start` at once."""
+        self.signal("KILL")
+
+    def pause(self) -> None:
+        """SIGSTOP: it is there and does nothing, as a host that swaps or a virtual machine that is moved."""
+        self.signal("STOP")
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self.signal("CONT")
+
+    def signal(self, name: str) -> None:
+        """Send a signal to the daemon."""
+        self.host.run("systemctl", "kill", "--kill-who=main", f"--signal={name}", self.unit)
+
+    def is_running(self) -> bool:
+        """Whether the unit is active."""
+        return self.host.run("systemctl", "is-active", "--quiet", self.unit, check=False).returncode == 0
+
+    def journal(self, lines: int = 100) -> str:
+        """What it logged last."""
+        return self.host.run("journalctl", "--no-pager", "--output=short-iso", "-n", str(lines), "-u", self.unit).stdout
+
+    def command(self, *arguments: str, check: bool = True, timeout: float = 300) -> str:
+        """What `hopshive ...` prints. Raises CommandError with what it says on standard error."""
+        return self.host.run("hopshive", *arguments, check=check, timeout=timeout).stdout
+
+    def status(self) -> dict[str, Any]:
+        """`hopshive status --json`."""
+        content: dict[str, Any] = json.loads(self.command("status", "--json"))
+        return content
+
+    def check(self) -> list[Difference]:
+        """`hopshive check --json`: the differences between file system and metastore."""
+        done = self.host.run("hopshive", "check", "--json", check=False)
+        try:
+            content = json.loads(done.stdout)
+        except ValueError:
+            raise CommandError(
+                f"hopshive check: exit {done.returncode}: {done.stderr.strip() or done.stdout}"
+            ) from None
+        found = content["differences"] if isinstance(content, dict) else content
+        return [Difference(str(one.get("kind", "")), json.dumps(one, sort_keys=True), one) for one in found]
