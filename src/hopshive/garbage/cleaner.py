@@ -1,0 +1,319 @@
+"""The cleaner: when garbage is looked for, how fast it goes, and what is told of it.
+
+Candidates of a removal stand in {state}.candidate and are collected at once: the removal knows that what they belonged to has
+gone. Everything else is found by a sweep over whole tables, a page at a time, and is collected only if it is garbage still
+after a while (GUARD). That is for writers that need several transactions: a rename of a transactional table changes its
+name in the transactional state first and in TBLS afterwards, and keeps its transaction open meanwhile for as long as
+`mirror.rename_grace` says. What waits is kept in memory: who takes over sweeps anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hopshive.database import Contention, marks
+from hopshive.garbage.inodes import Inodes
+from hopshive.garbage.named import Names
+from hopshive.garbage.references import read_kinds
+from hopshive.garbage.rows import Rows
+from hopshive.garbage.scratch import Scratch
+from hopshive.namenode import NameNodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from hopshive.config import Config
+    from hopshive.database import Database, Transaction
+    from hopshive.garbage.subject import Collected, Subject
+    from hopshive.metrics import Metrics
+    from hopshive.namenode import NameNode
+
+log = logging.getLogger(__name__)
+
+# Seconds between the two looks of a sweep.
+GUARD = 60.0
+# Rows that a sweep looks at in one statement, without a lock.
+PAGE = 5000
+# Rows that one transaction locks and deletes, without their parts: some tens of milliseconds.
+BATCH = 500
+# Keys that wait for their second look: some megabytes. The sweep waits while there are more.
+MOST_WAITING = 100_000
+# Seconds until what somebody had locked is tried again.
+AGAIN = 1.0
+# Seconds between two looks for candidates when there were none.
+LOOK = 0.5
+# A sweep that leaves garbage is followed by another, if all of it is asked for; each sets the next free.
+MOST_ROUNDS = 5
+
+
+def subjects(tx: Transaction, source: str) -> list[Subject]:
+    """All kinds of garbage, in the order in which they set others free. Raises ReferencesError."""
+    found: list[Subject] = [Rows(kind) for kind in read_kinds(tx)]
+    found.append(Names())
+    if source == "hdfs":
+        found.append(Inodes())
+    return found
+
+
+def counts(tx: Transaction, source: str = "hdfs") -> dict[str, int]:
+    """Garbage now, by table: rows that nothing refers to, without what they would set free.
+
+    Reads each row's references once, without a lock: seconds for 200,000 partitions (docs of the package's tests say how
+    many). Raises ReferencesError.
+    """
+    found: dict[str, int] = {}
+    for subject in subjects(tx, source):
+        found |= subject.count(tx)
+    return found
+
+
+@dataclass
+class _Waiting:
+    """Keys that were garbage once. `due`: when they are looked at again."""
+
+    due: float
+    subject: Subject
+    keys: list[Any]
+
+
+class Cleaner:
+    """Collects garbage, a little with each `step`. For the thread that has the database and the NameNode.
+
+    Raises ConfigError for scratch directories that cannot be meant. With a rate of 0 it does nothing.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        database: Database,
+        namenode: NameNode | None,
+        metrics: Metrics | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._config = config.cleaner
+        self._source = config.source
+        self._guard = {False: GUARD, True: max(GUARD, config.mirror.rename_grace)}
+        self._database = database
+        self._metrics = metrics
+        self._clock = clock
+        self._scratch = None
+        if config.cleaner.scratch and namenode is not None:
+            self._scratch = Scratch(config.cleaner.scratch, config.file_system, namenode, database)
+        self._subjects: list[Subject] = []
+        self._budget = float(config.cleaner.rate)
+        self._filled = clock()
+        self._paused = self._look = self._next_sweep = self._next_scratch = clock()
+        self._asked = False
+        self._counted: dict[str, int] | None = None
+        self._plan: deque[Subject] = deque()
+        self._after: Any = None
+        self._found: dict[str, int] = {}
+        self._waiting: list[_Waiting] = []
+        self._items: Iterator[bool] | None = None
+
+    @property
+    def sweeping(self) -> bool:
+        """Whether a sweep is to begin or under way, or what it found waits for its second look."""
+        return bool(self._asked or self._plan or self._waiting)
+
+    def begin_sweep(self) -> None:
+        """Begin a sweep as soon as the one that is under way is over, and look at scratch directories."""
+        self._asked = True
+        self._next_scratch = self._clock()
+
+    def step(self) -> bool:
+        """Do a little, one transaction or one scratch directory; False if there is nothing to do now.
+
+        Locks that others hold are waited for later, not here. Raises LostLease, DatabaseError (not Contention), ReferencesError.
+        """
+        now = self._clock()
+        if now < self._paused or not self._may_delete(now):
+            return False
+        try:
+            return self._collect_candidates(now) or self._collect_waiting(now) or self._sweep(now) or self._clean(now)
+        except Contention as error:
+            log.info("Garbage has to wait: %s", error)
+            self._paused = now + AGAIN
+            if self._metrics:
+                self._metrics.errors.labels(what="garbage").inc()
+            return False
+
+    def collect_all(
+        self, progress: Callable[[int, int], None] | None = None, sleep: Callable[[float], None] = time.sleep
+    ) -> dict[str, int]:
+        """Sweep until nothing is found, and wait for the second looks; rows that were deleted, by table.
+
+        `progress` is told how many rows are deleted, and that number with the keys that are known to wait. It takes GUARD
+        seconds at least if there is garbage; whoever cannot wait uses `begin_sweep`, `step` and `sweeping`. Raises as `step`.
+        """
+        total: dict[str, int] = {}
+        if not self._config.rate:
+            return total
+        self._counted = total
+        try:
+            for _ in range(MOST_ROUNDS):
+                before = sum(total.values())
+                self._look = self._clock()
+                self.begin_sweep()
+                while self.sweeping:
+                    if not self.step():
+                        sleep(0.05)
+                    elif progress:
+                        done = sum(total.values())
+                        progress(done, done + self._keys_waiting)
+                if sum(total.values()) == before:
+                    break
+            while self._clean(self._clock()):
+                pass
+        finally:
+            self._counted = None
+        return total
+
+    # --- what is collected --------------------------------------------------------------------------------------------
+
+    @property
+    def _keys_waiting(self) -> int:
+        return sum(len(waiting.keys) for waiting in self._waiting)
+
+    def _may_delete(self, now: float) -> bool:
+        """Whether the rate allows for more. A batch may overdraw it: then the next one waits longer."""
+        rate = self._config.rate
+        self._budget = min(float(max(rate, 1)), self._budget + (now - self._filled) * rate)
+        self._filled = now
+        return self._budget > 0
+
+    def _all_subjects(self) -> list[Subject]:
+        """Read anew with each sweep: the schema may have changed."""
+        if not self._subjects:
+            with self._database.reading() as tx:
+                self._subjects = subjects(tx, self._source)
+        return self._subjects
+
+    def _collect_candidates(self, now: float) -> bool:
+        """What removals, and deleted descriptors, left. A candidate that is in use after all is forgotten."""
+        if now < self._look:
+            return False
+        self._look = now + LOOK
+        kinds = {subject.name: subject for subject in self._all_subjects() if isinstance(subject, Rows)}
+        with self._database.transaction() as tx:
+            # A removal that writes the same candidate now has it locked: its transaction is not over.
+            rows = tx.rows("SELECT kind, id FROM {state}.candidate LIMIT %s FOR UPDATE SKIP LOCKED", (BATCH,))
+            if not rows:
+                return False
+            there = {str(kind) for kind, _ in rows}
+            # The order of the kinds: what a descriptor sets free is collected after it.
+            kind = next((name for name in kinds if name in there), min(there))
+            ids = sorted(int(id_) for name, id_ in rows if name == kind)
+            if kind in kinds:
+                done = kinds[kind].collect(tx, ids)
+            else:
+                log.warning("Nobody knows how to collect %s: %s candidates are forgotten.", kind, len(ids))
+                done = None
+            left = set(done.left) if done else set()
+            gone = [id_ for id_ in ids if id_ not in left]
+            if gone:
+                tx.execute(f"DELETE FROM {{state}}.candidate WHERE kind = %s AND id IN ({marks(gone)})", (kind, *gone))
+        if done:
+            self._account(done)
+        if not gone:
+            self._look = now + AGAIN
+            return False
+        self._look = now
+        return True
+
+    def _collect_waiting(self, now: float) -> bool:
+        """A batch of what was garbage once and may be still."""
+        waiting = next((waiting for waiting in self._waiting if waiting.due <= now), None)
+        if waiting is None:
+            return False
+        batch, rest = waiting.keys[:BATCH], waiting.keys[BATCH:]
+        with self._database.transaction() as tx:
+            done = waiting.subject.collect(tx, batch)
+        self._waiting.remove(waiting)
+        if rest:
+            self._waiting.insert(0, _Waiting(waiting.due, waiting.subject, rest))
+        if done.left:
+            # What was too much for one transaction goes on at once, what is locked later.
+            self._waiting.append(_Waiting(now if done.total else now + AGAIN, waiting.subject, done.left))
+        self._account(done)
+        if self._metrics:
+            name = waiting.subject.name
+            self._found[name] = max(0, self._found.get(name, 0) - (len(batch) - len(done.left)))
+            self._metrics.garbage.labels(table=name).set(self._found[name])
+        return True
+
+    def _sweep(self, now: float) -> bool:
+        """Look at a page."""
+        if not self._plan:
+            if self._waiting or not (self._asked or now >= self._next_sweep):
+                return False
+            self._asked = False
+            self._next_sweep = now + self._config.sweep_interval
+            self._subjects = []
+            self._plan.extend(self._all_subjects())
+            self._after = None
+            self._found = {}
+        if self._keys_waiting > MOST_WAITING:
+            return False
+        subject = self._plan[0]
+        with self._database.reading() as tx:
+            page = subject.page(tx, self._after, PAGE)
+        self._after = page.after
+        self._found[subject.name] = self._found.get(subject.name, 0) + len(page.garbage)
+        if page.garbage:
+            self._waiting.append(_Waiting(now + self._guard[subject.by_name], subject, list(page.garbage)))
+        if page.after is None:
+            self._plan.popleft()
+            if self._metrics:
+                self._metrics.garbage.labels(table=subject.name).set(self._found[subject.name])
+        return True
+
+    def _clean(self, now: float) -> bool:
+        """Look at a scratch directory."""
+        if self._scratch is None:
+            return False
+        if self._items is None:
+            if now < self._next_scratch:
+                return False
+            self._next_scratch = now + self._config.sweep_interval
+            self._items = self._scratch.clean(time.time() - self._config.scratch_age, self._deleting)
+        try:
+            deleted = next(self._items, None)
+        except NameNodeError as error:
+            # Garbage of the metastore does not wait for the NameNode.
+            log.warning("Scratch directories have to wait: %s", error)
+            self._items = None
+            if self._metrics:
+                self._metrics.errors.labels(what="scratch").inc()
+            return False
+        except BaseException:
+            self._items = None
+            raise
+        if deleted is None:
+            self._items = None
+        elif deleted:
+            self._account_rows({"scratch": 1})
+        return True
+
+    def _deleting(self, path: str) -> None:
+        """Whoever leads no longer must not delete either; the fence is asked just before."""
+        with self._database.transaction():
+            pass
+        log.info("Deleting %s: nobody has touched it for %s seconds.", path, round(self._config.scratch_age))
+
+    # --- what is told -------------------------------------------------------------------------------------------------
+
+    def _account(self, done: Collected) -> None:
+        self._account_rows(done.rows)
+
+    def _account_rows(self, rows: Mapping[str, int]) -> None:
+        self._budget -= sum(rows.values())
+        for table, number in rows.items():
+            if self._metrics:
+                self._metrics.garbage_collected.labels(table=table).inc(number)
+            if self._counted is not None:
+                self._counted[table] = self._counted.get(table, 0) + number

@@ -1,0 +1,119 @@
+"""Inode rows that no storage descriptor is bound to, nor to anything beneath: directories that nobody follows any more.
+
+Only with the source `hdfs`, where the table is ours. They cost little, a path more that events are compared with, so they
+wait for the sweep. The mirror is the only other writer; it must keep a shared lock on the rows of a chain that it found
+(hopshive.mirror.tree.read_rows) until what it inserts beneath or binds to them is committed. Then locking first, skipping
+what is locked, and looking in a statement of its own is safe here as it is for the metastore's rows: see hopshive.garbage.rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hopshive.database import marks
+from hopshive.garbage.subject import Collected, Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hopshive.database import Transaction
+
+    # parent_id (which is partition_id too) and name.
+    Key = tuple[int, bytes]
+
+_UNBOUND = """
+(SELECT 1 FROM SDS s WHERE s.PARTITION_ID = i.partition_id AND s.PARENT_ID = i.parent_id AND s.NAME = i.name LIMIT 1) IS NULL
+"""
+_BENEATH = "(SELECT 1 FROM {inodes} c WHERE c.partition_id = i.id LIMIT 1) IS NOT NULL"
+# A directory that was moved stands under both of its names for a while: one of them is enough for what lies beneath.
+_UNUSED = f"{_UNBOUND} AND (NOT {_BENEATH} OR (SELECT COUNT(*) FROM {{inodes}} w WHERE w.id = i.id) > 1)"
+# No path of HDFS is deeper than what 8000 characters hold; a cycle of rows would never end.
+DEEPEST = 4000
+
+
+@dataclass(frozen=True)
+class Inodes:
+    """The rows of {inodes}."""
+
+    @property
+    def name(self) -> str:
+        """For metrics."""
+        return "hdfs_inodes"
+
+    @property
+    def by_name(self) -> bool:
+        """A foreign key leads to it."""
+        return False
+
+    def page(self, tx: Transaction, after: Key | None, size: int) -> Page:
+        """Rows that nothing is bound to and nothing lies beneath, among the next `size`."""
+        parent, name = after or (-1, b"")
+        rows = tx.rows(
+            f"SELECT parent_id, name, {_UNUSED} FROM {{inodes}} i"
+            " WHERE partition_id > %s OR (partition_id = %s AND parent_id = %s AND name > %s)"
+            " ORDER BY partition_id, parent_id, name LIMIT %s",
+            (parent, parent, parent, name, size),
+        )
+        found = [(int(parent), bytes(name)) for parent, name, unused in rows if unused]
+        return Page(found, (int(rows[-1][0]), bytes(rows[-1][1])) if len(rows) == size else None)
+
+    def collect(self, tx: Transaction, keys: Sequence[Key]) -> Collected:
+        """Delete them, and the directories above that are left with nothing."""
+        done = Collected()
+        level: set[Key] = set(keys)
+        for depth in range(DEEPEST):
+            gone, left = _delete(tx, level)
+            done.add(self.name, len(gone))
+            if depth == 0:
+                done.left = left
+            if not gone:
+                break
+            parents = sorted({parent for parent, _ in gone})
+            rows = tx.rows(f"SELECT parent_id, name FROM {{inodes}} WHERE id IN ({marks(parents)})", parents)
+            level = {(int(parent), bytes(name)) for parent, name in rows}
+        return done
+
+    def count(self, tx: Transaction) -> Mapping[str, int]:
+        """Without the directories above them."""
+        return {self.name: int(tx.value("SELECT COUNT(*) FROM {inodes} i WHERE " + _UNUSED))}
+
+
+def _delete(tx: Transaction, keys: Iterable[Key]) -> tuple[list[Key], list[Key]]:
+    """Delete those of some rows that are unused; returns them, and those that somebody has locked."""
+    by_parent: dict[int, list[bytes]] = {}
+    for parent, name in sorted(keys):
+        by_parent.setdefault(parent, []).append(name)
+    gone: list[Key] = []
+    left: list[Key] = []
+    for parent, names in by_parent.items():
+        among = "FROM {inodes} i FORCE INDEX (PRIMARY) WHERE i.partition_id = %s AND i.parent_id = %s AND i.name IN"
+        locked = _names(tx, f"SELECT i.name {among} ({marks(names)}) FOR UPDATE SKIP LOCKED", parent, names)
+        if len(locked) < len(names):
+            there = _names(tx, f"SELECT i.name {among} ({marks(names)})", parent, names)
+            left += [(parent, name) for name in sorted(set(there) - set(locked))]
+        if not locked:
+            continue
+        sql = f"SELECT i.name, i.id, {_BENEATH} {among} ({marks(locked)}) AND {_UNUSED}"
+        rows = tx.rows(sql, (parent, parent, *locked))
+        twins: set[int] = set()
+        unused = []
+        for name, inode, beneath in rows:
+            if beneath and (inode in twins or not _lock_twins(tx, inode)):
+                left.append((parent, bytes(name)))
+                continue
+            twins.add(inode)
+            unused.append(bytes(name))
+        if unused:
+            tx.execute(f"DELETE i {among} ({marks(unused)})", (parent, parent, *unused))
+            gone += [(parent, name) for name in unused]
+    return gone, left
+
+
+def _lock_twins(tx: Transaction, inode: int) -> bool:
+    """Lock both rows of a directory that has been moved, so that nobody deletes the other one too."""
+    return len(tx.rows("SELECT 1 FROM {inodes} WHERE id = %s FOR UPDATE SKIP LOCKED", (inode,))) > 1
+
+
+def _names(tx: Transaction, sql: str, parent: int, names: Sequence[bytes]) -> list[bytes]:
+    return [bytes(row[0]) for row in tx.rows(sql, (parent, parent, *names))] if names else []

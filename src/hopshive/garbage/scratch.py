@@ -1,0 +1,151 @@
+"""Scratch directories that sessions and jobs left behind when they were killed.
+
+A configured directory holds items: whatever lies directly in it. `*` stands for any one directory, so `/tmp/hive/*` has the
+layout of Hive, one directory of sessions for each user, whose directories stay. An item goes when
+
+- nothing in it, at any depth, was modified for as long as `scratch_age`, and
+- no file in it is open for writing: a session with `hive.scratchdir.lock` keeps `inuse.lck` open while it lives, and if it dies
+  the NameNode closes the file (SessionState, ClearDanglingScratchDir of Hive 4.0.1); a long query keeps its output open, and
+- the metastore refers to nothing at it or beneath it, bound or not.
+
+Everything else stays: names that do not match, what a symbolic link leads to (the link itself is an item like a file), and
+the configured directories themselves. Sessions that only wait are ended by HiveServer2 after
+`hive.server2.idle.session.timeout` (four hours), so `scratch_age` should be far longer than that and than the longest query.
+The NameNode's clock says when something was modified, ours how late it is.
+
+Not for /app-logs: YARN deletes aggregated logs itself (yarn.log-aggregation.retain-seconds). Not for the directory of
+`hive.query.results.cache.directory` while a HiveServer2 runs that uses it: it may hold on to it without touching it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+from hopshive.config import ConfigError
+from hopshive.namenode.client import ABSENT
+from hopshive.namenode.rpc import RemoteError
+from hopshive.paths import is_below
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from hopshive.database import Database
+    from hopshive.namenode import Entry, NameNode
+    from hopshive.paths import FileSystem
+
+ANY = "*"
+# A pattern names at least that many directories: /tmp and /user hold more than scratch.
+LEAST_NAMED = 2
+
+
+def check(patterns: Sequence[str]) -> None:
+    """Raises ConfigError for a directory that cannot be meant."""
+    for pattern in patterns:
+        parts = pattern.split("/")[1:]
+        named = [part for part in parts if part != ANY]
+        if not pattern.startswith("/") or posixpath.normpath(pattern) != pattern or pattern.startswith("//"):
+            raise ConfigError(f"cleaner.scratch: {pattern} is not an absolute path without dots and double slashes.")
+        if any(ANY in part for part in named):
+            raise ConfigError(
+                f"cleaner.scratch: {pattern}: an asterisk stands for a whole directory, as in /tmp/hive/*."
+            )
+        if len(named) < LEAST_NAMED or parts[0] == ANY:
+            raise ConfigError(
+                f"cleaner.scratch: {pattern} holds more than scratch: name two directories or more, as in /tmp/hive/*."
+            )
+
+
+class Scratch:
+    """Scratch directories of one file system."""
+
+    def __init__(
+        self, patterns: Sequence[str], file_system: FileSystem, namenode: NameNode, database: Database
+    ) -> None:
+        check(patterns)
+        self._patterns = patterns
+        self._file_system = file_system
+        self._namenode = namenode
+        self._database = database
+
+    def clean(self, before: float, deleting: Callable[[str], None] | None = None) -> Iterator[bool]:
+        """Delete the items that nobody touched since `before` (seconds since 1970); for each item, whether it was deleted.
+
+        `deleting` is called before each deletion; what it raises ends the work. Raises NameNodeError, DatabaseError.
+        """
+        for pattern in self._patterns:
+            for directory in list(self._directories(pattern)):
+                for entry in self._listing(directory):
+                    path = posixpath.join(directory, entry.name)
+                    if self._is_left(path, entry, before * 1000):
+                        if deleting:
+                            deleting(path)
+                        yield self._namenode.delete(path, recursive=True)
+                    else:
+                        yield False
+
+    def _directories(self, pattern: str) -> Iterator[str]:
+        """The directories that a pattern stands for."""
+        head, any_, rest = pattern.partition("/" + ANY)
+        if not any_:
+            entry = self._namenode.entry(pattern)
+            if entry is not None and entry.is_dir:
+                yield pattern
+            return
+        for entry in self._listing(head):
+            if entry.is_dir:
+                yield from self._directories(posixpath.join(head, entry.name) + rest)
+
+    def _listing(self, path: str) -> Iterator[Entry]:
+        """What is in a directory; nothing if it has gone."""
+        try:
+            yield from self._namenode.listing(path)
+        except FileNotFoundError:
+            return
+
+    def _is_left(self, path: str, item: Entry, before: float) -> bool:
+        """Whether an item may be deleted. The cheap questions first."""
+        if not self._is_old(path, item, before) or self._is_referred_to(path, item.file_id):
+            return False
+        # All that took a while: it must be as it was.
+        return self._namenode.entry(path) == item
+
+    def _is_old(self, path: str, item: Entry, before: float) -> bool:
+        """Whether nothing in it was modified since, and nothing is being written."""
+        stack = [(path, item)]
+        while stack:
+            at, entry = stack.pop()
+            if entry.modified >= before:
+                return False
+            if entry.is_dir:
+                stack += [(posixpath.join(at, below.name), below) for below in self._listing(at)]
+            elif self._is_open(at):
+                return False
+        return True
+
+    def _is_open(self, path: str) -> bool:
+        """Whether somebody holds the lease of a file (ClientProtocol.isFileClosed)."""
+        call = self._namenode._call("isFileClosed", {1: path})
+        (answer,) = self._namenode._answers([call], ABSENT)
+        return not isinstance(answer, RemoteError) and not answer.number(1)
+
+    def _is_referred_to(self, path: str, inode: int) -> bool:
+        """Whether the metastore follows it or something beneath, or will once it has looked. Reads all locations."""
+        # Locations may be written with slashes twice, so the pattern only has to let all of them through.
+        like = "%" + "%".join(_escaped(part) for part in path.split("/") if part) + "%"
+        with self._database.reading() as tx:
+            if tx.row("SELECT 1 FROM {inodes} WHERE id = %s LIMIT 1", (inode,)):
+                return True
+            rows = tx.rows(
+                "SELECT LOCATION FROM SDS WHERE LOCATION LIKE %s UNION ALL"
+                " SELECT DB_LOCATION_URI FROM DBS WHERE DB_LOCATION_URI LIKE %s UNION ALL"
+                " SELECT DB_MANAGED_LOCATION_URI FROM DBS WHERE DB_MANAGED_LOCATION_URI LIKE %s",
+                (like, like, like),
+            )
+        paths = [self._file_system.path_of(location) for (location,) in rows]
+        return any(is_below(location, path) for location in paths if location is not None)
+
+
+def _escaped(part: str) -> str:
+    """For LIKE. What the column's character set cannot hold matches anything: one character more than needed is harmless."""
+    return "".join("_" if not letter.isascii() else f"\\{letter}" if letter in "\\%_" else letter for letter in part)
