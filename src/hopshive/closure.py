@@ -1,0 +1,288 @@
+"""The foreign keys of the metastore's database, and the rows that go with an object.
+
+An object (partition, table, database) is deleted through its storage descriptor; what the server takes along is what the
+keys with ON DELETE CASCADE lead to. `collect` reads exactly those rows and locks them on the way down, from a parent to its
+children: a row that is locked can get no further children, so nothing can slip in between the reading and the deletion.
+The keys are read from information_schema, never from a list: a site's own tables are followed too.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hopshive.database import marks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from hopshive.database import Row, Transaction
+
+# What a directory stands for, each with its key.
+OWNERS: Mapping[str, str] = {"DBS": "DB_ID", "TBLS": "TBL_ID", "PARTITIONS": "PART_ID"}
+# Many descriptors may refer to one of these; the cleaner collects them when none does.
+SHARED = ("CDS", "SERDES", "SKEWED_STRING_LIST")
+# Columns of SDS that bind it to an inode: of the moment, and made anew for a row that comes back.
+BINDING = ("PARTITION_ID", "PARENT_ID", "NAME")
+# Values of one IN list.
+CHUNK = 1000
+# Graphs that are remembered, one a connection.
+_REMEMBERED = 16
+
+
+class ClosureError(Exception):
+    """The schema is not as it must be; the message is a sentence for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """A column of `child` that refers to a column of `parent`."""
+
+    child: str
+    column: str
+    parent: str
+    parent_column: str
+    cascades: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns in their order; `key`: the primary key, empty without one; `unique`: the other unique keys.
+
+    `needed` must be given on an INSERT; in `folded` upper and lower case are one.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...] = ()
+    unique: tuple[tuple[str, ...], ...] = ()
+    needed: frozenset[str] = frozenset()
+    folded: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The tables and their foreign keys. `version`: of the metastore's schema; `order`: parents before children."""
+
+    version: str
+    tables: Mapping[str, Table]
+    keys: tuple[ForeignKey, ...]
+    order: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", parents_first(self.tables, self.keys))
+
+    def children(self, parent: str, *, cascading: bool = False) -> list[ForeignKey]:
+        """Keys that lead to a table."""
+        return [key for key in self.keys if key.parent == parent and (key.cascades or not cascading)]
+
+    def parents(self, child: str) -> list[ForeignKey]:
+        """Keys of a table."""
+        return [key for key in self.keys if key.child == child]
+
+    def contents(self, shared: str) -> list[ForeignKey]:
+        """Tables that hold a part of a shared object: they refer to it and to nothing else."""
+        return [key for key in self.children(shared) if len(self.parents(key.child)) == 1]
+
+
+@dataclass(slots=True)
+class Found:
+    """Rows of one table, each with the number of the object that it belongs to."""
+
+    columns: tuple[str, ...]
+    rows: list[Row] = field(default_factory=list)
+    owners: list[int] = field(default_factory=list)
+
+    def column(self, name: str) -> Iterator[Any]:
+        """One value of each row."""
+        at = self.columns.index(name)
+        return (row[at] for row in self.rows)
+
+
+def parents_first(tables: Collection[str], keys: Sequence[ForeignKey]) -> tuple[str, ...]:
+    """An order in which rows can be inserted. Keys that form a circle do not count."""
+    waiting = {name: {key.parent for key in keys if key.child == name and key.parent != name} for name in tables}
+    order: list[str] = []
+    while waiting:
+        free = sorted(name for name, parents in waiting.items() if not parents & waiting.keys())
+        for name in free or sorted(waiting):
+            order.append(name)
+            del waiting[name]
+    return tuple(order)
+
+
+# --- reading the schema -----------------------------------------------------------------------------------------------
+
+_graphs: OrderedDict[Row, Graph] = OrderedDict()
+
+
+def graph(tx: Transaction) -> Graph:
+    """The keys of the transaction's database, read once for a connection.
+
+    Raises ClosureError if hopshive's schema is not on it, or if a key has more than one column.
+    """
+    (place,) = tx.rows("SELECT @@datadir, @@port, CONNECTION_ID(), DATABASE()")
+    known = _graphs.get(place)
+    if known is None:
+        known = _graphs[place] = read(tx)
+        while len(_graphs) > _REMEMBERED:
+            _graphs.popitem(last=False)
+    return known
+
+
+def read(tx: Transaction) -> Graph:
+    """The same, from information_schema."""
+    columns: dict[str, list[Row]] = {}
+    for table, *rest in tx.rows(
+        "SELECT c.TABLE_NAME, c.COLUMN_NAME, c.IS_NULLABLE, c.COLUMN_DEFAULT, c.EXTRA, c.COLLATION_NAME"
+        " FROM information_schema.COLUMNS c JOIN information_schema.TABLES t"
+        " ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME"
+        " WHERE c.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE' ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION"
+    ):
+        columns.setdefault(table, []).append(tuple(rest))
+    unique: dict[tuple[str, str], list[str]] = {}
+    for table, index, column in tx.rows(
+        "SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME FROM information_schema.STATISTICS"
+        " WHERE TABLE_SCHEMA = DATABASE() AND NON_UNIQUE = 0 ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX"
+    ):
+        unique.setdefault((table, index), []).append(column)
+    tables = {
+        name: Table(
+            name=name,
+            columns=tuple(row[0] for row in rows),
+            key=tuple(unique.get((name, "PRIMARY"), ())),
+            unique=tuple(tuple(c) for (table, index), c in unique.items() if table == name and index != "PRIMARY"),
+            needed=frozenset(
+                row[0] for row in rows if row[1] == "NO" and row[2] is None and "auto_increment" not in row[3].lower()
+            ),
+            folded=frozenset(row[0] for row in rows if str(row[4]).endswith("_ci")),
+        )
+        for name, rows in columns.items()
+    }
+    keys: dict[tuple[str, str], ForeignKey] = {}
+    for name, child, column, parent, parent_column, rule in tx.rows(
+        "SELECT k.CONSTRAINT_NAME, k.TABLE_NAME, k.COLUMN_NAME, k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME,"
+        " r.DELETE_RULE FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r"
+        " ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME"
+        " AND r.TABLE_NAME = k.TABLE_NAME"
+        " WHERE k.TABLE_SCHEMA = DATABASE() AND k.REFERENCED_TABLE_SCHEMA = DATABASE()"
+        " ORDER BY k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION"
+    ):
+        if (child, name) in keys:
+            raise ClosureError(
+                f"The foreign key {name} of {child} has more than one column: hopshive cannot follow it."
+            )
+        keys[child, name] = ForeignKey(child, column, parent, parent_column, cascades=rule == "CASCADE")
+    version = tx.value("SELECT SCHEMA_VERSION FROM VERSION") if "VERSION" in tables else None
+    found = Graph(version=str(version or ""), tables=tables, keys=tuple(keys.values()))
+    lacking = sorted(OWNERS.keys() - {key.child for key in found.children("SDS", cascading=True)})
+    if lacking:
+        raise ClosureError(
+            f"No cascading foreign key leads from SDS to {', '.join(lacking)} in this database: hopshive's schema is not"
+            " applied to it, or was removed."
+        )
+    return found
+
+
+# --- reading rows -----------------------------------------------------------------------------------------------------
+
+
+def chunks(values: Collection[object]) -> Iterator[list[object]]:
+    """For IN lists."""
+    ordered = list(values)
+    for start in range(0, len(ordered), CHUNK):
+        yield ordered[start : start + CHUNK]
+
+
+def quoted(columns: Sequence[str]) -> str:
+    """Columns for a statement: some have names such as DESC and ORDER."""
+    return ", ".join(f"`{column}`" for column in columns)
+
+
+def select(
+    tx: Transaction, table: str, columns: Sequence[str], by: str, values: Collection[object], lock: str = ""
+) -> list[Row]:
+    """Rows whose column `by` has one of the values. `lock`: FOR UPDATE, LOCK IN SHARE MODE."""
+    found: list[Row] = []
+    for some in chunks(values):
+        sql = f"SELECT {quoted(columns)} FROM `{table}` WHERE `{by}` IN ({marks(some)}) {lock}"
+        found += tx.rows(sql, some)
+    return found
+
+
+def delete(tx: Transaction, table: str, by: str, values: Collection[object]) -> int:
+    """Delete rows whose column `by` has one of the values; how many there were."""
+    return sum(tx.execute(f"DELETE FROM `{table}` WHERE `{by}` IN ({marks(some)})", some) for some in chunks(values))
+
+
+def collect(tx: Transaction, keys: Graph, seeds: Mapping[str, Mapping[int, int]]) -> dict[str, Found]:
+    """The rows that go with the objects, locked FOR UPDATE.
+
+    `seeds`: for a table, the object's number by the value of its (single) primary key. Tables that own a directory are
+    not followed: who removes a table has removed its partitions before. A row that two objects of the batch share (a
+    constraint between two tables) belongs to the one that comes first.
+    """
+    found: dict[str, Found] = {}
+    for name in keys.order:
+        table = keys.tables[name]
+        rows: dict[Row, tuple[Row, int]] = {}
+        # The primary key tells whether two keys led to the same row.
+        identity = [table.columns.index(column) for column in table.key or table.columns]
+
+        def add(
+            column: str, owner_of: Mapping[Any, int], table: Table = table, rows: Any = rows, at: Any = identity
+        ) -> None:
+            where = table.columns.index(column)
+            for row in select(tx, table.name, table.columns, column, owner_of.keys(), "FOR UPDATE"):
+                rows.setdefault(tuple(row[i] for i in at), (row, owner_of[row[where]]))
+
+        if name in seeds:
+            add(table.key[0], seeds[name])
+        elif name not in OWNERS and name != "SDS":
+            for key in keys.parents(name):
+                parent = found.get(key.parent)
+                if key.cascades and parent is not None:
+                    add(key.column, dict(zip(parent.column(key.parent_column), parent.owners, strict=True)))
+        if rows:
+            found[name] = Found(
+                table.columns, [row for row, _owner in rows.values()], [owner for _row, owner in rows.values()]
+            )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class SharedObject:
+    """A row of one of SHARED with what it consists of: rows by table."""
+
+    table: str
+    id: int
+    rows: Mapping[str, Found]
+
+
+def referred(tx: Transaction, keys: Graph, found: Mapping[str, Found]) -> dict[int, list[SharedObject]]:
+    """Shared objects that collected rows refer to, for each object's number."""
+    users: dict[tuple[str, int], set[int]] = {}
+    for name, rows in found.items():
+        for key in keys.parents(name):
+            if key.parent in SHARED:
+                for value, owner in zip(rows.column(key.column), rows.owners, strict=True):
+                    if value is not None:
+                        users.setdefault((key.parent, value), set()).add(owner)
+    by_owner: dict[int, list[SharedObject]] = {}
+    for name in SHARED:
+        ids = [id_ for table, id_ in users if table == name]
+        if not ids:
+            continue
+        parts: dict[int, dict[str, Found]] = {id_: {} for id_ in ids}
+        for child, column in [(name, keys.tables[name].key[0])] + [(k.child, k.column) for k in keys.contents(name)]:
+            columns = keys.tables[child].columns
+            at = columns.index(column)
+            for row in select(tx, child, columns, column, ids):
+                part = parts[row[at]].setdefault(child, Found(columns))
+                part.rows.append(row)
+        for id_ in ids:
+            if name in parts[id_]:
+                for owner in users[name, id_]:
+                    by_owner.setdefault(owner, []).append(SharedObject(name, id_, parts[id_]))
+    return by_owner
