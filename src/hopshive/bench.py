@@ -13,21 +13,31 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Measurement:
-    """One line of a benchmark. `target` is the largest value that is well; None where nothing was promised."""
+    """One line of a benchmark. `target` is the largest value that is well, or with `at_least` the smallest; None: no promise."""
 
     what: str
     value: float
     unit: str
     target: float | None = None
+    at_least: bool = False
 
     @property
     def ok(self) -> bool:
         """Whether the value keeps the target."""
-        return self.target is None or self.value <= self.target
+        if self.target is None:
+            return True
+        return self.value >= self.target if self.at_least else self.value <= self.target
+
+    @property
+    def promise(self) -> str:
+        """The target as it is shown: `<= 5`, `>= 20`, or nothing."""
+        if self.target is None:
+            return ""
+        return f"{'>=' if self.at_least else '<='} {self.target:g}"
 
 
 def write(measurements: Sequence[Measurement], path: Path) -> None:
-    """Write the measurements as JSON: a list of what, value, unit, target and ok."""
+    """Write the measurements as JSON: a list of what, value, unit, target, at_least and ok."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [asdict(measurement) | {"ok": measurement.ok} for measurement in measurements]
     path.write_text(json.dumps(rows, indent=2) + "\n")
@@ -43,7 +53,7 @@ def show(title: str, measurements: Sequence[Measurement], console: Console | Non
             measurement.what,
             f"{measurement.value:g}",
             measurement.unit,
-            "" if measurement.target is None else f"<= {measurement.target:g}",
+            measurement.promise,
             "yes" if measurement.ok else "NO",
         )
     (console or Console()).print(table)

@@ -72,7 +72,7 @@ _FORMATS = {
 
 
 def encode_value(kind: TType, value: Any) -> bytes:
-    """One value; text is UTF-8, a struct is `Fields`, a map of text to text is a dict."""
+    """One value; text is UTF-8, a struct is `Fields`, a list is (type, items), a map of text to text is a dict."""
     if kind in _FORMATS:
         return struct.pack(_FORMATS[kind], value)
     if kind is TType.STRING:
@@ -83,6 +83,9 @@ def encode_value(kind: TType, value: Any) -> bytes:
     if kind is TType.MAP:
         items = b"".join(encode_value(TType.STRING, k) + encode_value(TType.STRING, v) for k, v in value.items())
         return struct.pack(">bbi", TType.STRING, TType.STRING, len(value)) + items
+    if kind is TType.LIST:
+        item, items = value
+        return struct.pack(">bi", item, len(items)) + b"".join(encode_value(item, one) for one in items)
     raise ThriftError(f"nothing here writes {kind.name}")
 
 

@@ -26,7 +26,19 @@ def test_measurement_is_well_up_to_its_target() -> None:
     assert Measurement("x", 1e9, "s").ok
 
 
+def test_measurement_with_a_least_value_is_well_from_there_on() -> None:
+    assert Measurement("x", 20, "times", 20, at_least=True).ok
+    assert not Measurement("x", 19.9, "times", 20, at_least=True).ok
+
+
+def test_target_is_shown_with_its_direction() -> None:
+    assert Measurement("x", 1, "s", 5).promise == "<= 5"
+    assert Measurement("x", 1, "s", 5, at_least=True).promise == ">= 5"
+    assert Measurement("x", 1, "s").promise == ""
+
+
 def test_file_lists_what_value_unit_target_and_ok(tmp_path: Path) -> None:
     path = tmp_path / "new" / "x.json"
     write([Measurement("x", 3, "s", 2)], path)
-    assert json.loads(path.read_text()) == [{"what": "x", "value": 3, "unit": "s", "target": 2, "ok": False}]
+    expected = {"what": "x", "value": 3, "unit": "s", "target": 2, "at_least": False, "ok": False}
+    assert json.loads(path.read_text()) == [expected]

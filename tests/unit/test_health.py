@@ -17,7 +17,7 @@ import pytest
 from hopshive import health
 from hopshive.components import COMPONENTS
 from hopshive.health import Answer, NoAnswer, Target, WrongAnswer, parse_srvr, wait_for
-from hopshive.thrift_wire import ThriftError, TType, call, encode_call, read_struct
+from hopshive.thrift_wire import ThriftError, TType, call, encode_call, encode_value, read_struct
 from tests.modules import run_module
 from tests.servers import Hdfs, MariaDB, free_port, hadoop_classpath, run_java, write_site
 
@@ -53,6 +53,10 @@ def test_a_call_is_written_as_the_specification_has_it() -> None:
     assert encode_call("get", {1: (TType.STRING, "é"), 2: (TType.I32, 5), 3: (TType.BOOL, False)}, 7) == bytes.fromhex(
         "80010001 00000003 676574 00000007  0b0001 00000002 c3a9  080002 00000005  020003 00  00"
     )
+
+
+def test_a_list_is_written_with_the_type_of_its_items() -> None:
+    assert encode_value(TType.LIST, (TType.STRING, ["a", "b"])) == bytes.fromhex("0b00000002 0000000161 0000000162")
 
 
 def test_values_of_all_types_are_read() -> None:
