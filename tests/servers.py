@@ -19,6 +19,7 @@ import pymysql
 import pytest
 
 from hopshive.artifacts.catalogue import Catalogue, default_artifacts, default_cache
+from hopshive.namenode import NameNode, NameNodeUnavailable
 
 ROOT = Path(__file__).parents[1]
 # What Hadoop 3.3 and Hive 4.0 reach into on JDK 17.
@@ -61,6 +62,9 @@ def wait_until(answers: Callable[[], bool], what: str, log: Path, seconds: float
 
 # --- MariaDB ----------------------------------------------------------------------------------------------------------
 
+# For tests, which never look at what a crash of the machine left.
+SMALL = ["--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=64M"]
+
 
 @dataclass(frozen=True)
 class MariaDB:
@@ -84,7 +88,7 @@ class MariaDB:
 
 
 @contextmanager
-def run_mariadb(directory: Path) -> Iterator[MariaDB]:
+def run_mariadb(directory: Path, settings: Sequence[str] = SMALL) -> Iterator[MariaDB]:
     """A new MariaDB on a socket and a free port of 127.0.0.1; about a second to start."""
     install, server = (
         shutil.which("mariadb-install-db"),
@@ -117,9 +121,7 @@ def run_mariadb(directory: Path) -> Iterator[MariaDB]:
         "--bind-address=127.0.0.1",
         f"--port={found.port}",
         f"--pid-file={directory / 'pid'}",
-        "--innodb-flush-log-at-trx-commit=0",
-        "--innodb-doublewrite=0",
-        "--innodb-buffer-pool-size=64M",
+        *settings,
     ]
     with _process(argv, log, {}):
 
@@ -176,11 +178,12 @@ def run_java(
     arguments: Sequence[str] = (),
     properties: Mapping[str, object] | None = None,
     environment: Mapping[str, str] | None = None,
+    jvm: Sequence[str] = QUICK,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A JVM until the end of the block."""
+    """A JVM until the end of the block; `jvm` are its arguments for compiler, collector and heap."""
     options = [f"-D{name}={value}" for name, value in (properties or {}).items()]
     path = ":".join(str(entry) for entry in classpath)
-    argv = ["java", *QUICK, *OPENS, *options, "-cp", path, main_class, *arguments]
+    argv = ["java", *jvm, *OPENS, *options, "-cp", path, main_class, *arguments]
     with _process(argv, log, environment or {}) as process:
         yield process
 
@@ -228,8 +231,13 @@ class Hdfs:
 
 
 @contextmanager
-def run_hdfs(directory: Path, hadoop: Path) -> Iterator[Hdfs]:
-    """A new HDFS on free ports of 127.0.0.1. It may still be in safe mode, or have no DataNode yet."""
+def run_hdfs(
+    directory: Path, hadoop: Path, properties: Mapping[str, object] | None = None, jvm: Sequence[str] = QUICK
+) -> Iterator[Hdfs]:
+    """A new HDFS on free ports of 127.0.0.1. It may still be in safe mode, or have no DataNode yet.
+
+    `properties` are for hdfs-site.xml, beside or instead of those of the tests; `jvm` are the NameNode's arguments.
+    """
     conf = directory / "conf"
     rpc, http, data, ipc, data_http = (free_port() for _ in range(5))
     write_site(conf / "core-site.xml", {"fs.defaultFS": f"hdfs://127.0.0.1:{rpc}", "hadoop.tmp.dir": directory / "tmp"})
@@ -247,6 +255,9 @@ def run_hdfs(directory: Path, hadoop: Path) -> Iterator[Hdfs]:
             "dfs.datanode.http.address": f"127.0.0.1:{data_http}",
             "dfs.replication": 1,
             "dfs.permissions.superusergroup": "hadoop",
+            # An image saved twice takes the edits before it away.
+            "dfs.namenode.num.extra.edits.retained": 0,
+            **(properties or {}),
         },
     )
     classpath = [str(conf), *hadoop_classpath(hadoop)]
@@ -258,7 +269,21 @@ def run_hdfs(directory: Path, hadoop: Path) -> Iterator[Hdfs]:
         assert formatting.wait(30) == 0, log.read_text()
     datanode = "org.apache.hadoop.hdfs.server.datanode.DataNode"
     with (
-        run_java(namenode, classpath, log, environment=environment),
+        run_java(namenode, classpath, log, environment=environment, jvm=jvm),
         run_java(datanode, classpath, directory / "datanode.log", environment=environment),
     ):
         yield Hdfs(hadoop, conf, f"http://127.0.0.1:{http}", http, data_http, rpc, user)
+
+
+def connect(hdfs: Hdfs, user: str | None = None, timeout: float = 10) -> NameNode:
+    """A client of the NameNode, as soon as that is out of safe mode; to be closed."""
+    namenode = NameNode([("127.0.0.1", hdfs.rpc_port)], user or hdfs.user, timeout)
+
+    def answers() -> bool:
+        try:
+            return not namenode.safe_mode()
+        except NameNodeUnavailable:
+            return False
+
+    wait_until(answers, "the NameNode", hdfs.conf.parent / "namenode.log")
+    return namenode

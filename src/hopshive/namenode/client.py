@@ -25,7 +25,7 @@ from hopshive.namenode.rpc import (
     NotHadoopError,
     RemoteError,
 )
-from hopshive.namenode.wire import Message, WireError, encode
+from hopshive.namenode.wire import Message, encode
 
 # The inode of "/" on every HDFS (INodeId.ROOT_INODE_ID).
 ROOT_ID = 16385
@@ -210,10 +210,7 @@ class NameNode:
         if isinstance(answer, RemoteError):
             # DFSInotifyEventInputStream.poll: JournalNodes that do not answer in time, try again.
             raise self._unavailable(f"cannot read its edits: {answer}")
-        try:
-            return inotify.decode(answer.raw(1))
-        except WireError as error:
-            raise NameNodeError(f"The NameNode {self._address} sent events that cannot be read: {error}.") from None
+        return inotify.decode(answer.raw(1))
 
     def _one(self, call: Call) -> Message:
         (answer,) = self._answers([call])

@@ -7,6 +7,7 @@ carry the call's number and may come in any order, so many calls can be under wa
 
 from __future__ import annotations
 
+import itertools
 import socket
 import struct
 import time
@@ -78,7 +79,9 @@ class Connection:
         self._buffer = bytearray()
         self._fresh = True
         context = encode({2: encode({1: user}), 3: CLIENT_PROTOCOL})
-        self._send(GREETING + _frame(delimited(self._header(CONTEXT_CALL, -1)), delimited(context)))
+        # Goes out with the first call: a server that refuses the greeting closes at once, and a second write would find that
+        # before the refusal was read.
+        self._unsent = GREETING + _frame(delimited(self._header(CONTEXT_CALL, -1)), delimited(context))
 
     def close(self) -> None:
         """End the connection; more than once does no harm."""
@@ -96,22 +99,20 @@ class Connection:
         rest = iter(calls)
         try:
             while len(found) < len(calls):
-                batch = bytearray()
-                while len(waiting) < WINDOW and (call := next(rest, None)):
-                    waiting.add(call.number)
-                    batch += self._request(call)
-                if batch:
-                    self._send(bytes(batch))
+                if len(waiting) <= WINDOW // 2:
+                    batch = list(itertools.islice(rest, WINDOW - len(waiting)))
+                    waiting.update(call.number for call in batch)
+                    self._send(b"".join(map(self._request, batch)))
                 number, answer = self._answer()
                 if number in waiting:
                     waiting.remove(number)
                     found[number] = answer
-                elif isinstance(answer, RemoteError):
+                elif isinstance(answer, RemoteError) and number >> 31:
                     raise answer
         except (ConnectionLostError, NotHadoopError, RemoteError, WireError) as error:
             self.close()
             if isinstance(error, WireError):
-                raise NotHadoopError(f"sends what is not Hadoop's RPC ({error})") from None
+                raise NotHadoopError("does not speak Hadoop's RPC") from None
             raise
         return [found[call.number] for call in calls]
 
@@ -125,7 +126,8 @@ class Connection:
     def _send(self, data: bytes) -> None:
         try:
             self._socket.settimeout(self._timeout)
-            self._socket.sendall(data)
+            self._socket.sendall(self._unsent + data)
+            self._unsent = b""
         except OSError as error:
             self.close()
             raise ConnectionLostError(f"takes no call: {error}", stale=True) from None

@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from hopshive.namenode.errors import NameNodeError
+
 VARINT, I64, LEN, I32 = 0, 1, 2, 5
 
 Value = int | bytes
 
 
-class WireError(Exception):
-    """Bytes that are no message, or one that was cut off."""
+class WireError(NameNodeError):
+    """Bytes that are no message, or one that was cut off, or not the one that was expected."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The NameNode sent what cannot be read: {why}.")
 
 
 def varint(number: int) -> bytes:
