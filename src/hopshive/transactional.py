@@ -36,7 +36,7 @@ Decisions:
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hopshive.closure import Found, chunks, delete, quoted, select
@@ -51,10 +51,6 @@ if TYPE_CHECKING:
 # The only catalog that transactions know of: CleanupRecordsFunction skips any other.
 CATALOG = "hive"
 ABORTED_BECAUSE = "its directory was deleted, and hopshive removed its metadata"
-
-
-class Unordered(Exception):
-    """A partition cannot come back now; the message is a sentence for the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,26 +243,89 @@ def _add(rows: Rows, table: str, columns: tuple[str, ...], row: Row) -> None:
 # --- putting back -----------------------------------------------------------------------------------------------------
 
 
-def put_back(tx: Transaction, keys: Graph, entries: Sequence[tuple[Scope, Rows]]) -> None:
+@dataclass(slots=True)
+class Plan:
+    """Write ids that must be named again for partitions to come back, and those objects for which it cannot be done.
+
+    `write_ids`: rows of TXN_TO_WRITE_ID. `refused`: a sentence for the operator by the object's number.
+    """
+
+    write_ids: list[Row] = field(default_factory=list)
+    refused: dict[int, str] = field(default_factory=dict)
+
+
+def plan(tx: Transaction, entries: Sequence[tuple[Scope, Rows]]) -> Plan:
+    """Find out which write ids of the partitions' tables were aborted, where Hive has forgotten it meanwhile."""
+    planned = Plan()
+    by_table: dict[tuple[str, str], dict[int, int]] = {}
+    owners: dict[tuple[str, str], list[int]] = {}
+    for scope, rows in entries:
+        found = rows.get("TXN_TO_WRITE_ID")
+        if scope.partition and found:
+            pairs = zip(found.column("T2W_TXNID"), found.column("T2W_WRITEID"), strict=True)
+            by_table.setdefault((scope.database, scope.table), {}).update(pairs)
+            owners.setdefault((scope.database, scope.table), []).append(scope.owner)
+    for (database, table), wanted in by_table.items():
+        where = "T2W_DATABASE = %s AND T2W_TABLE = %s"
+        known: dict[int, int] = dict(
+            tx.rows(f"SELECT T2W_TXNID, T2W_WRITEID FROM TXN_TO_WRITE_ID WHERE {where}", (database, table))
+        )
+        missing = {txn: write for txn, write in wanted.items() if txn not in known}
+        if not missing:
+            continue
+        low = tx.value(
+            "SELECT MIN(id) FROM (SELECT MAX(TXN_ID) + 1 AS id FROM TXNS"
+            " UNION ALL SELECT MIN(TXN_ID) FROM TXNS WHERE TXN_STATE IN ('o', 'a')) marks"
+        )
+        newest = tx.value(
+            "SELECT NWI_NEXT - 1 FROM NEXT_WRITE_ID WHERE NWI_DATABASE = %s AND NWI_TABLE = %s", (database, table)
+        )
+        extra = ceiling(known | missing, newest, low, min(missing))
+        if extra is None:
+            why = (
+                "Hive has forgotten which of its table's writes were aborted, and no transaction has ended since that could"
+                " stand for the newest one. Restore it again after the next query."
+            )
+            planned.refused |= dict.fromkeys(owners[database, table], why)
+        else:
+            planned.write_ids += [(txn, database, table, write) for txn, write in [*missing.items(), *extra]]
+    return planned
+
+
+def ceiling(known: Mapping[int, int], newest: int | None, low: int, oldest: int) -> list[tuple[int, int]] | None:
+    """A transaction for the newest write id, so that no data is hidden; none if it has one. None: there is none to take.
+
+    `known`: write ids by transaction. `low`: below it all transactions have ended. It must be later than `oldest`, the
+    earliest aborted one: Hive forgets what is earlier than that.
+    """
+    if newest is None or newest <= max(known.values(), default=0):
+        return []
+    free = next((txn for txn in range(low - 1, oldest, -1) if txn not in known), None)
+    return None if free is None else [(free, newest)]
+
+
+def put_back(tx: Transaction, keys: Graph, entries: Sequence[tuple[Scope, Rows]], planned: Plan) -> None:
     """Insert what `take` returned, for objects of one kind that are there again. `scope` has the names of now.
 
-    A table gets its own write ids, whatever a table of the same name left behind. Raises Unordered.
+    A table gets its own write ids, whatever a table of the same name left behind.
     """
-    filled = [(scope, _renamed(scope, rows)) for scope, rows in entries if rows]
-    if not filled:
+    if not entries:
         return
-    if not filled[0][0].partition and filled[0][0].table:
-        _forget_write_ids(tx, [scope for scope, _rows in filled])
-    if filled[0][0].partition:
-        _restore_write_ids(tx, filled)
+    scopes = [scope for scope, _rows in entries]
+    tx.many(
+        "INSERT INTO TXN_TO_WRITE_ID (T2W_TXNID, T2W_DATABASE, T2W_TABLE, T2W_WRITEID) VALUES (%s, %s, %s, %s)",
+        planned.write_ids,
+    )
+    if scopes[0].table and not scopes[0].partition:
+        _forget_write_ids(tx, scopes)
     merged: Rows = {}
-    for scope, rows in filled:
-        for table, found in rows.items():
+    for scope, rows in entries:
+        for table, found in _renamed(scope, rows).items():
             if not (scope.partition and table == "TXN_TO_WRITE_ID"):
                 known = merged.setdefault(table, Found(found.columns))
                 known.rows += [_at_rest(table, found.columns, row) for row in found.rows]
     for table in sorted(merged, key=keys.order.index):
-        _insert_missing(tx, keys.tables[table], merged[table], [scope for scope, _rows in filled])
+        _insert_missing(tx, keys.tables[table], merged[table], scopes)
 
 
 def _renamed(scope: Scope, rows: Rows) -> Rows:
@@ -300,53 +359,6 @@ def _forget_write_ids(tx: Transaction, scopes: Sequence[Scope]) -> None:
     for named in (_WRITE_IDS, _NEXT):
         for condition, arguments in _clauses(named, scopes):
             tx.execute(f"DELETE FROM {named.table} WHERE {condition}", arguments)
-
-
-def _restore_write_ids(tx: Transaction, entries: Sequence[tuple[Scope, Rows]]) -> None:
-    """Say again which write ids of a partition's table were aborted, if Hive has forgotten it meanwhile."""
-    wanted: dict[tuple[str, str], dict[int, int]] = {}
-    for scope, rows in entries:
-        found = rows.get("TXN_TO_WRITE_ID")
-        if found:
-            pairs = zip(found.column("T2W_TXNID"), found.column("T2W_WRITEID"), strict=True)
-            wanted.setdefault((scope.database, scope.table), {}).update(pairs)
-    for (database, table), pairs_of in wanted.items():
-        names = [database, table]
-        where = "T2W_DATABASE = %s AND T2W_TABLE = %s"
-        known: dict[int, int] = dict(
-            tx.rows(f"SELECT T2W_TXNID, T2W_WRITEID FROM TXN_TO_WRITE_ID WHERE {where}", names)
-        )
-        missing = {txn: write for txn, write in pairs_of.items() if txn not in known}
-        if not missing:
-            continue
-        # Before the aborted ones are back in TXNS: from here on, transactions may be open.
-        low = tx.value(
-            "SELECT MIN(id) FROM (SELECT MAX(TXN_ID) + 1 AS id FROM TXNS"
-            " UNION ALL SELECT MIN(TXN_ID) FROM TXNS WHERE TXN_STATE IN ('o', 'a')) marks"
-        )
-        newest = tx.value("SELECT NWI_NEXT - 1 FROM NEXT_WRITE_ID WHERE NWI_DATABASE = %s AND NWI_TABLE = %s", names)
-        extra = ceiling(known | missing, newest, low, min(missing))
-        if extra is None:
-            raise Unordered(
-                f"{database}.{table}: Hive has forgotten which of its writes were aborted, and no transaction has ended since"
-                " that could stand for its newest write. Restore it again after the next query."
-            )
-        tx.many(
-            "INSERT INTO TXN_TO_WRITE_ID (T2W_TXNID, T2W_DATABASE, T2W_TABLE, T2W_WRITEID) VALUES (%s, %s, %s, %s)",
-            [(txn, database, table, write) for txn, write in [*missing.items(), *extra]],
-        )
-
-
-def ceiling(known: Mapping[int, int], newest: int | None, low: int, oldest: int) -> list[tuple[int, int]] | None:
-    """A transaction for the newest write id, so that no data is hidden; none if it has one. None: there is none to take.
-
-    `known`: write ids by transaction. `low`: below it all transactions have ended. It must be later than `oldest`, the
-    earliest aborted one: Hive forgets what is earlier than that.
-    """
-    if newest is None or newest <= max(known.values(), default=0):
-        return []
-    free = next((txn for txn in range(low - 1, oldest, -1) if txn not in known), None)
-    return None if free is None else [(free, newest)]
 
 
 def _insert_missing(tx: Transaction, table: Table, found: Found, scopes: Sequence[Scope]) -> None:

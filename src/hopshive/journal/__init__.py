@@ -1,5 +1,23 @@
 """What is removed, and how it comes back."""
 
+from hopshive.journal.record import Entry, Removal, expire, history, objects, paths, restorable
 from hopshive.journal.removal import Cause, Progress, Removed, begin_removal, end_removal, remove_next
+from hopshive.journal.restore import RestoreProgress, restore_next
 
-__all__ = ["Cause", "Progress", "Removed", "begin_removal", "end_removal", "remove_next"]
+__all__ = [
+    "Cause",
+    "Entry",
+    "Progress",
+    "Removal",
+    "Removed",
+    "RestoreProgress",
+    "begin_removal",
+    "end_removal",
+    "expire",
+    "history",
+    "objects",
+    "paths",
+    "remove_next",
+    "restorable",
+    "restore_next",
+]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ class Content:
     names: tuple[str, ...]
     rows: Tables
     shared: Sequence[Tables] = ()
-    named: Tables | None = None
+    named: Tables = field(default_factory=dict)
 
 
 def fragment(tables: Mapping[str, Found]) -> str:
