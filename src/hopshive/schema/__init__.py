@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from hopshive.database import Names
 from hopshive.schema import catalogue, plan
 from hopshive.schema.errors import SchemaError
+from hopshive.schema.existing import Existing, bind
 from hopshive.schema.plan import Source, Statement, Wanted
 from hopshive.schema.session import connect
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from hopshive.database import Database, Server
 
-__all__ = ["SchemaError", "Source", "Statement", "Wanted", "apply", "check", "missing", "remove"]
+__all__ = ["Existing", "SchemaError", "Source", "Statement", "apply", "bind", "check", "missing", "remove"]
 
 
 def apply(

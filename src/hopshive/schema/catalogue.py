@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hopshive.schema.cascades import DATABASE_KEY, INODE_KEY
 from hopshive.schema.errors import SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hopshive.database import Names, Transaction
+
+
+# The columns that we add to the metastore's tables, and the key on them.
+LINKS = {"SDS": (INODE_KEY, ("PARTITION_ID", "PARENT_ID", "NAME")), "DBS": (DATABASE_KEY, ("SD_ID",))}
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class InodeTable:
 
     columns: Mapping[str, Column]
     unique: tuple[tuple[str, ...], ...]
+    engine: str
     rows: bool = False
 
 
@@ -71,13 +77,16 @@ class Catalogue:
     engine: str
     schemas: frozenset[str]
     columns: Mapping[str, Mapping[str, Column]]
-    indexes: Mapping[str, frozenset[str]]
+    # Their columns, by table and name.
+    indexes: Mapping[str, Mapping[str, tuple[str, ...]]]
     foreign_keys: tuple[ForeignKey, ...]
     triggers: tuple[Trigger, ...]
     inodes: InodeTable | None
     state_tables: frozenset[str] = frozenset()
     settings: Mapping[str, str] = field(default_factory=dict)
     positions: int = 0
+    # Tables of LINKS whose columns hold values, although no key of ours is on them.
+    leftovers: frozenset[str] = frozenset()
     # Storage descriptors of databases: ours, with the negative id of the database.
     database_descriptors: int = 0
     # Rows of KEY_CONSTRAINTS that name a table which is not there, by the column that names it.
@@ -100,7 +109,7 @@ def read(tx: Transaction) -> Catalogue:
     return Catalogue(
         database=database,
         version=version,
-        engine=str(_engine(tx, database)),
+        engine=_engine(tx, database, "SDS"),
         schemas=frozenset(
             str(row[0])
             for row in tx.rows(
@@ -117,6 +126,7 @@ def read(tx: Transaction) -> Catalogue:
         settings=settings,
         positions=int(tx.value("SELECT COUNT(*) FROM {state}.position") or 0) if "position" in state_tables else 0,
         database_descriptors=int(tx.value("SELECT COUNT(*) FROM SDS WHERE SD_ID < 0") or 0) if "SDS" in columns else 0,
+        leftovers=_leftovers(tx, columns, foreign_keys),
         orphans=_orphans(tx, columns, foreign_keys),
     )
 
@@ -129,10 +139,9 @@ def _text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _engine(tx: Transaction, database: str) -> object:
-    return tx.value(
-        "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = 'SDS'", (database,)
-    )
+def _engine(tx: Transaction, schema: str, table: str) -> str:
+    sql = "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+    return str(tx.value(sql, (schema, table)))
 
 
 def _tables(tx: Transaction, schema: str) -> frozenset[str]:
@@ -153,13 +162,16 @@ def _columns(tx: Transaction, schema: str, table: str | None = None) -> dict[str
     return found
 
 
-def _indexes(tx: Transaction, database: str) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for table, name in tx.rows(
-        "SELECT DISTINCT TABLE_NAME, INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s", (database,)
+def _indexes(tx: Transaction, database: str) -> dict[str, dict[str, tuple[str, ...]]]:
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for table, name, column in tx.rows(
+        "SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s"
+        " ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX",
+        (database,),
     ):
-        found.setdefault(str(table), set()).add(str(name))
-    return {table: frozenset(names) for table, names in found.items()}
+        indexes = found.setdefault(str(table), {})
+        indexes[str(name)] = (*indexes.get(str(name), ()), str(column))
+    return found
 
 
 def _foreign_keys(tx: Transaction, database: str) -> tuple[ForeignKey, ...]:
@@ -216,7 +228,21 @@ def _inodes(tx: Transaction) -> InodeTable | None:
     ):
         unique.setdefault(str(name), []).append(str(column))
     rows = tx.row("SELECT 1 FROM {inodes} LIMIT 1") is not None
-    return InodeTable(columns, tuple(tuple(key) for key in unique.values()), rows)
+    return InodeTable(columns, tuple(tuple(key) for key in unique.values()), _engine(tx, schema, table), rows)
+
+
+def _leftovers(
+    tx: Transaction, columns: Mapping[str, Mapping[str, Column]], foreign_keys: Sequence[ForeignKey]
+) -> frozenset[str]:
+    """Reads whole tables, but only where columns stand without their key: when something was interrupted."""
+    found = set()
+    for table, (name, link) in LINKS.items():
+        there = [column for column in link if column in columns.get(table, {})]
+        if there and (table, name) not in {(key.table, key.name) for key in foreign_keys}:
+            any_value = " OR ".join(f"{column} IS NOT NULL" for column in there)
+            if tx.row(f"SELECT 1 FROM {table} WHERE {any_value} LIMIT 1"):
+                found.add(table)
+    return frozenset(found)
 
 
 def _orphans(

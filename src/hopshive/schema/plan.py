@@ -5,6 +5,7 @@ So the same run goes on where another was interrupted: each statement is atomic,
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -32,6 +33,8 @@ Source = Literal["hdfs", "hopsfs"]
 # Of Hive 4.0.x. Its foreign keys were looked through one by one (tests/unit/test_schema.py has the list).
 HIVE_SCHEMA = "4.0.0"
 ENGINES = ("InnoDB",)
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 # The columns that refer to the inode, and those of the inode table.
 INODE_COLUMNS = {"PARTITION_ID": "partition_id", "PARENT_ID": "parent_id", "NAME": "name"}
@@ -65,19 +68,28 @@ class Statement:
 
 def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
     """What is missing. Raises SchemaError if it cannot be added; then nothing may be changed."""
+    require_names(names)
     require_metastore(found)
     _require_version(found)
     _require_engine(found)
     _require_state(found, wanted)
     inode_columns = _inode_columns(found, names, wanted)
     changes = to_cascade(found.foreign_keys)
+    inode, database = _inode_link(found, names, inode_columns), _database_link(found)
+    # A trigger that names a column which goes would let each UPDATE fail.
+    remade = inode.remade or database.remade
     return [
         *_own_tables(found, names, wanted),
-        *_inode_link(found, names, wanted, inode_columns),
-        *_renamed(changes),
+        *(_triggers(found, []) if remade else []),
+        *inode.off,
+        *(_forgotten_inodes(found, names, wanted) if inode.on else []),
+        *inode.on,
+        *_renamed(found, changes),
         *_key_constraints(found, wanted),
-        *_database_link(found),
-        *_triggers(found, _wanted_triggers(found, names, wanted)),
+        *database.off,
+        *(_forgotten_descriptors(found) if database.on else []),
+        *database.on,
+        *_triggers(replace(found, triggers=()) if remade else found, _wanted_triggers(found, names, wanted)),
         *_settings(found, names, wanted),
     ]
 
@@ -87,6 +99,7 @@ def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[State
 
     Of any version of Hive's schema: all that is ours carries our name.
     """
+    require_names(names)
     require_metastore(found)
     source = found.settings.get("source", "hdfs")
     added = [key for key in found.foreign_keys if key.name in ADDED]
@@ -100,7 +113,7 @@ def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[State
     drops += [f"DROP KEY {name}" for name in _own_indexes(found, "KEY_CONSTRAINTS")]
     if drops:
         statements.append(_alter("KEY_CONSTRAINTS", drops))
-    statements += _renamed(to_stock(found.foreign_keys))
+    statements += _renamed(found, to_stock(found.foreign_keys))
     if purge:
         schema = names.inodes.partition(".")[0]
         if source == "hdfs" and found.inodes is not None:
@@ -113,6 +126,17 @@ def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[State
 
 
 # --- what must be so before anything is changed -------------------------------------------------------------------------
+
+
+def require_names(names: Names) -> None:
+    """Raises SchemaError unless they are plain identifiers."""
+    schema, _, table = names.inodes.partition(".")
+    for name in (names.state, schema, table):
+        if not _IDENTIFIER.fullmatch(name):
+            raise SchemaError(
+                f"The state schema {names.state!r} and the inode table {names.inodes!r} must be plain names, the latter with "
+                "its schema, like hopshive and hops.hdfs_inodes. Nothing was changed."
+            )
 
 
 def _require_version(found: Catalogue) -> None:
@@ -154,6 +178,11 @@ def _require_state(found: Catalogue, wanted: Wanted) -> None:
 
 def _inode_columns(found: Catalogue, names: Names, wanted: Wanted) -> dict[str, Column]:
     """The columns that SDS will refer to. Raises SchemaError if a table that is not ours does not fit."""
+    if wanted.source == "hopsfs" and not wanted.uris:
+        raise SchemaError(
+            "With the source hopsfs give uris: what the locations on it begin with, for example hdfs://namenode:8020. "
+            "Nothing was changed."
+        )
     if found.inodes is None:
         if wanted.source == "hopsfs":
             raise SchemaError(
@@ -167,6 +196,11 @@ def _inode_columns(found: Catalogue, names: Names, wanted: Wanted) -> dict[str, 
             f"{names.inodes} has no column {', '.join(missing)}: it is no inode table. Nothing was changed."
         )
     key = tuple(INODE_COLUMNS.values())
+    if found.inodes.engine != found.engine:
+        raise SchemaError(
+            f"{names.inodes} has the engine {found.inodes.engine} and the metastore's tables have {found.engine}: no foreign key "
+            "leads from one to the other. Nothing was changed."
+        )
     if key not in found.inodes.unique:
         raise SchemaError(
             f"{names.inodes} has no unique key on ({', '.join(key)}), which a foreign key can refer to. Nothing was changed."
@@ -219,7 +253,7 @@ def _constraint(key: ForeignKey) -> str:
     return f"ADD CONSTRAINT {key.name} FOREIGN KEY ({columns}) REFERENCES {key.to} ({to_columns}){rules}"
 
 
-def _renamed(changes: Iterable[tuple[ForeignKey, ForeignKey]]) -> list[Statement]:
+def _renamed(found: Catalogue, changes: Iterable[tuple[ForeignKey, ForeignKey]]) -> list[Statement]:
     """One ALTER TABLE for each table: without the checks it takes no time, and the old keys have held so far."""
     tables: dict[str, list[tuple[ForeignKey, ForeignKey]]] = {}
     for before, after in changes:
@@ -227,63 +261,88 @@ def _renamed(changes: Iterable[tuple[ForeignKey, ForeignKey]]) -> list[Statement
     return [
         _alter(
             table,
-            [f"DROP FOREIGN KEY {before.name}" for before, _ in pairs] + [_constraint(after) for _, after in pairs],
+            [f"DROP FOREIGN KEY {before.name}" for before, _ in pairs]
+            + [clause for before, _ in pairs for clause in _own_index(found, before)]
+            + [_constraint(after) for _, after in pairs],
         )
         for table, pairs in tables.items()
     ]
 
 
+def _own_index(found: Catalogue, key: ForeignKey) -> list[str]:
+    """Keep the index that the server made for a key, under its name: it belongs to the key and would be made anew for another.
+
+    Such an index is the only one that begins with the key's columns, and is named like the key or its first column.
+    """
+    fit = [name for name, columns in found.indexes[key.table].items() if columns[: len(key.columns)] == key.columns]
+    if len(fit) != 1 or fit[0] not in (key.name, key.columns[0]):
+        return []
+    return [f"DROP KEY {fit[0]}", f"ADD KEY {fit[0]} ({', '.join(found.indexes[key.table][fit[0]])})"]
+
+
 def _unlinked(found: Catalogue, table: str, key: str, columns: Sequence[str]) -> list[Statement]:
-    """Take off a key and its index, then the columns: two statements, because both together would copy the table."""
-    statements = []
-    drops = [f"DROP FOREIGN KEY {item.name}" for item in found.foreign_keys if item.table == table and item.name == key]
-    drops += [f"DROP KEY {name}" for name in found.indexes.get(table, frozenset()) if name == key]
-    if drops:
-        statements.append(_alter(table, drops))
-    there = [column for column in columns if column in found.columns[table]]
-    if there:
-        statements.append(_alter(table, [f"DROP COLUMN {column}" for column in there]))
-    return statements
+    """Take off a key with its index, and columns. With them the table is built anew, while others work on: a column that is
+    dropped without that stays hidden in each row, and after some times there is no room for another.
+    """
+    clauses = [
+        f"DROP FOREIGN KEY {item.name}" for item in found.foreign_keys if (item.table, item.name) == (table, key)
+    ]
+    clauses += [f"DROP KEY {name}" for name in _own_indexes(found, table) if name == key]
+    there = [f"DROP COLUMN {column}" for column in columns if column in found.columns[table]]
+    return [_alter(table, [*clauses, *there, *(["FORCE"] if there else [])])] if clauses or there else []
 
 
-def _linked(found: Catalogue, key: ForeignKey, types: Sequence[Column]) -> list[Statement]:
-    """Add columns, then their index and key. Nothing if they stand; if only a part does, it is made anew.
+@dataclass(frozen=True)
+class _Link:
+    """Nullable columns with an index and a foreign key on them. `remade`: columns that stood there go first."""
 
-    New columns are empty, so the key holds.
+    off: tuple[Statement, ...] = ()
+    on: tuple[Statement, ...] = ()
+    remade: bool = False
+
+
+def _link(found: Catalogue, key: ForeignKey, types: Sequence[Column]) -> _Link:
+    """What a link lacks. Its columns are empty when the key is added, so the key holds and no row need be checked.
+
+    Columns with values but without their key are of nobody's making: they are made anew.
     """
     if key in found.foreign_keys:
-        return []
-    names = [f"ADD COLUMN {column} {kind.definition} NULL" for column, kind in zip(key.columns, types, strict=True)]
-    return [
-        *_unlinked(found, key.table, key.name, key.columns),
-        _alter(key.table, names),
-        _alter(key.table, [f"ADD KEY {key.name} ({', '.join(key.columns)})", _constraint(key)]),
-    ]
+        return _Link()
+    there = found.columns[key.table]
+    definitions = {name: kind.definition for name, kind in zip(key.columns, types, strict=True)}
+    keep = key.table not in found.leftovers and all(
+        name in there and there[name].definition == definition for name, definition in definitions.items()
+    )
+    adds = [f"ADD COLUMN {name} {definition} NULL" for name, definition in definitions.items()]
+    return _Link(
+        off=tuple(_unlinked(found, key.table, key.name, () if keep else key.columns)),
+        on=(
+            *(() if keep else (_alter(key.table, adds),)),
+            _alter(key.table, [f"ADD KEY {key.name} ({', '.join(key.columns)})", _constraint(key)]),
+        ),
+        remade=not keep and any(name in there for name in definitions),
+    )
 
 
-def _inode_link(found: Catalogue, names: Names, wanted: Wanted, types: dict[str, Column]) -> list[Statement]:
-    key = ForeignKey("SDS", INODE_KEY, tuple(INODE_COLUMNS), names.inodes, tuple(INODE_COLUMNS.values()))
-    statements = _linked(found, key, [types[name] for name in key.to_columns])
-    if not statements:
-        return []
-    # Triggers that name columns which go would let each UPDATE fail.
-    before = [Statement(f"DROP TRIGGER {trigger.name}") for trigger in found.triggers if _is_ours(trigger)]
-    after = []
-    if wanted.source == "hdfs" and found.inodes is not None and found.inodes.rows:
-        # From before a removal. Nothing refers to them now; TRUNCATE refuses if another metastore's rows do.
-        after.append(Statement(f"TRUNCATE TABLE {names.inodes}"))
-    if found.positions:
-        after.append(Statement(f"DELETE FROM {names.state}.position"))
-    unlink, link = statements[:-2], statements[-2:]
-    return [*before, *unlink, *after, *link]
+def _inode_link(found: Catalogue, names: Names, types: dict[str, Column]) -> _Link:
+    to = names.inodes.removeprefix(f"{found.database}.")
+    key = ForeignKey("SDS", INODE_KEY, tuple(INODE_COLUMNS), to, tuple(INODE_COLUMNS.values()))
+    return _link(found, key, [types[name] for name in key.to_columns])
 
 
-def _database_link(found: Catalogue) -> list[Statement]:
+def _database_link(found: Catalogue) -> _Link:
     key = ForeignKey("DBS", DATABASE_KEY, ("SD_ID",), "SDS", ("SD_ID",))
-    statements = _linked(found, key, [found.columns["SDS"]["SD_ID"]])
-    if not statements:
-        return []
-    return [*statements[:-2], *_forgotten_descriptors(found), *statements[-2:]]
+    return _link(found, key, [found.columns["SDS"]["SD_ID"]])
+
+
+def _forgotten_inodes(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
+    """What the mirror knew before a removal. Nothing refers to it now; TRUNCATE refuses if another metastore's rows do."""
+    statements = []
+    if wanted.source == "hdfs" and found.inodes is not None and found.inodes.rows:
+        statements.append(Statement(f"TRUNCATE TABLE {names.inodes}"))
+    if found.positions:
+        statements.append(Statement(f"DELETE FROM {names.state}.position"))
+    return statements
 
 
 def _forgotten_descriptors(found: Catalogue) -> list[Statement]:
@@ -326,7 +385,7 @@ def _key_constraints(found: Catalogue, wanted: Wanted) -> list[Statement]:
 
 
 def _own_indexes(found: Catalogue, table: str) -> list[str]:
-    return sorted(name for name in found.indexes.get(table, frozenset()) if name in ADDED)
+    return sorted(name for name in found.indexes.get(table, {}) if name in ADDED)
 
 
 # --- triggers -----------------------------------------------------------------------------------------------------------
@@ -350,11 +409,8 @@ def _triggers(found: Catalogue, wanted: Sequence[Trigger]) -> list[Statement]:
         for trigger in found.triggers
         if _is_ours(trigger) and trigger.name not in names
     ]
-    there = {trigger.name: trigger for trigger in found.triggers}
-    relinked = INODE_KEY not in {key.name for key in found.foreign_keys}
     for trigger in wanted:
-        old = there.get(trigger.name)
-        if old is None or relinked or replace(old, body=old.body.strip()) != trigger:
+        if trigger not in found.triggers:
             # Replaced in one step: an UPDATE that no trigger sees would leave a row bound to where it was.
             statements.append(
                 Statement(

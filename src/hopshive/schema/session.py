@@ -13,14 +13,14 @@ from hopshive.database import Names, Server, Transaction, login
 from hopshive.schema.errors import SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from hopshive.schema.plan import Statement
 
 # Seconds that an ALTER TABLE waits for the table. While it waits, everybody who comes later waits behind it.
-LOCK_WAIT = 2
+LOCK_WAIT = 1
 # Seconds between two tries, in which the others get on.
-PAUSE = 3.0
+PAUSE = 2.0
 # Seconds until it gives up.
 PATIENCE = 120.0
 
@@ -43,11 +43,9 @@ class Session:
         with self._said(), self._connection.cursor() as cursor:
             yield Transaction(cursor, self._names)
 
-    def run(
-        self, statement: Statement, *, patience: float = PATIENCE, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
-        """Run one. While others use the table it steps back and tries again; raises SchemaError after `patience` seconds."""
-        deadline = time.monotonic() + patience
+    def run(self, statement: Statement) -> None:
+        """Run one. While others use the table it steps back and tries again; raises SchemaError after PATIENCE seconds."""
+        deadline = time.monotonic() + PATIENCE
         with self._said(), self._connection.cursor() as cursor:
             cursor.execute("SET SESSION foreign_key_checks = %s", (int(statement.checks),))
             while True:
@@ -57,12 +55,12 @@ class Session:
                     if error.args[0] not in _BUSY:
                         raise
                     if time.monotonic() >= deadline:
-                        raise SchemaError(self._busy(statement, patience, cursor)) from None
+                        raise SchemaError(self._busy(statement, cursor)) from None
                 else:
                     return
-                sleep(PAUSE)
+                time.sleep(PAUSE)
 
-    def _busy(self, statement: Statement, patience: float, cursor: pymysql.cursors.Cursor) -> str:
+    def _busy(self, statement: Statement, cursor: pymysql.cursors.Cursor) -> str:
         """Who may be in the way: seen only by who has the privilege PROCESS."""
         try:
             cursor.execute(
@@ -79,7 +77,7 @@ class Session:
                 f" The oldest transaction has run for {row[3]} s, by {row[1]} from {row[2]} (KILL {row[0]} ends it)."
             )
         return (
-            f"For {patience:.0f} s somebody held a table that '{_short(statement.sql)}' needs, in {self._server.place}."
+            f"For {PATIENCE:.0f} s somebody held a table that '{_short(statement.sql)}' needs, in {self._server.place}."
             f"{oldest} What was done before stays; run this again when it is quieter."
         )
 
