@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 import yaml
 
 from hopshive.database import Names, Server
+from hopshive.errors import Refused
 from hopshive.paths import FileSystem, authority
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ DAY = 86400.0
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
-class ConfigError(Exception):
+class ConfigError(Refused):
     """The file cannot be used; the message names the file and the setting."""
 
 

@@ -32,6 +32,13 @@ _GONE_ALSO = frozenset({1053, 1927, 1040, 3169, 4031, 1317, 0})
 class DatabaseError(Exception):
     """The database refused; the message is a sentence for the operator and names the database."""
 
+    @property
+    def number(self) -> int:
+        """The server's number of the error, 0 if it has none."""
+        cause = self.__cause__
+        known = isinstance(cause, pymysql.MySQLError) and cause.args and isinstance(cause.args[0], int)
+        return int(cause.args[0]) if known and cause else 0
+
 
 class DatabaseUnavailable(DatabaseError):
     """It did not answer, or the connection was cut: the same may succeed later."""

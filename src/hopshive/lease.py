@@ -148,9 +148,9 @@ class Lease:
                     tx.execute("KILL CONNECTION %s", (int(number),))
                 log.info("Killed the connection %d of the daemon that led before.", number)
             except DatabaseError as error:
-                if _number(error) not in (ER.NO_SUCH_THREAD, ER.KILL_DENIED_ERROR):
+                if error.number not in (ER.NO_SUCH_THREAD, ER.KILL_DENIED_ERROR):
                     raise
-                if _number(error) == ER.KILL_DENIED_ERROR:
+                if error.number == ER.KILL_DENIED_ERROR:
                     log.warning("The connection %d of the daemon that led before cannot be killed: %s", number, error)
 
 
@@ -337,8 +337,3 @@ def _bound_idleness(connection: pymysql.connections.Connection[Any], seconds: in
 
 def _microseconds(seconds: float) -> int:
     return round(seconds * 1_000_000)
-
-
-def _number(error: DatabaseError) -> int | None:
-    cause = error.__cause__
-    return cause.args[0] if isinstance(cause, pymysql.MySQLError) and cause.args else None

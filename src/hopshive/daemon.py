@@ -1,0 +1,240 @@
+"""The daemon: it waits for the lease, leads for a term, and waits again. It ends only when it is told to, or a human must act.
+
+The main thread holds the reins: it asks for the lease, starts the workers of a term and ends them, tells systemd how things
+stand. A term ends when the lease was lost, when the daemon is told to end, or when no NameNode has answered for a while
+(another daemon may reach one). A new one never begins before all threads of the last one have ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pymysql.constants import ER
+
+from hopshive.database import Contention, DatabaseError, DatabaseUnavailable
+from hopshive.errors import Refused
+from hopshive.lease import Lease, Renewal, monotonic
+from hopshive.worker import PASSING, Backoff, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hopshive.config import Config
+    from hopshive.database import Server
+    from hopshive.lease import Term
+    from hopshive.metrics import Metrics
+    from hopshive.notify import Notifier
+    from hopshive.worker import Duty
+
+log = logging.getLogger(__name__)
+
+# Seconds between two signs of life to systemd, and at most between two looks at the lease of somebody else.
+TICK = 1.0
+# A worker that showed no sign of life for so many seconds is hung: systemd is no longer told that all is well.
+HUNG = 600.0
+# Seconds in which a worker may end its step before its statement is cut off, and before it counts as hung.
+END_STEP = 20.0
+END_HUNG = 120.0
+# Seconds without a NameNode after which another daemon may try, and leases for which this one then stands back.
+DEAF = 60.0
+STAND_BACK = 2
+# A wrong user, password, schema, table or grant: only a human can do something about it.
+HOPELESS = frozenset(
+    {
+        ER.DBACCESS_DENIED_ERROR,
+        ER.ACCESS_DENIED_ERROR,
+        ER.BAD_DB_ERROR,
+        ER.HOST_NOT_PRIVILEGED,
+        ER.TABLEACCESS_DENIED_ERROR,
+        ER.COLUMNACCESS_DENIED_ERROR,
+        ER.NO_SUCH_TABLE,
+        ER.BAD_FIELD_ERROR,
+        1698,  # a user that authenticates otherwise
+    }
+)
+
+
+class Bell:
+    """Wakes one thread from others, and from signal handlers."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def ring(self) -> None:
+        """Wake, or do not let sleep."""
+        with suppress(BlockingIOError):
+            os.write(self._write, b"!")
+
+    def wait(self, seconds: float) -> None:
+        """Return when it rings, or rang since the last time, or after a time."""
+        select.select([self._read], [], [], max(0.0, seconds))
+        with suppress(BlockingIOError):
+            while os.read(self._read, 64):
+                pass
+
+
+class Daemon:
+    """One process of any number. `check` is asked once, as soon as the database answers: it raises Refused."""
+
+    def __init__(
+        self,
+        config: Config,
+        server: Server,
+        metrics: Metrics,
+        notifier: Notifier,
+        duties: Sequence[Duty],
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._metrics = metrics
+        self._notifier = notifier
+        self._duties = duties
+        self._check = check
+        self._checked = False
+        self._place = server.place
+        self._lease = Lease(server, config.names, config.name or os.uname().nodename, config.lease)
+        self._bell = Bell()
+        self._stopping = False
+        self._ready = False
+        self._backoff = Backoff(*PASSING)
+        self._stand_back_until = 0.0
+        self._said: tuple[str, str] = ("", "")
+
+    def stop(self) -> None:
+        """End soon: what is under way is finished and the lease given back. For signal handlers and other threads."""
+        self._stopping = True
+        self._bell.ring()
+
+    def run(self) -> None:
+        """Until `stop`. Raises Refused."""
+        try:
+            while not self._stopping:
+                term = self._ask()
+                if term is not None:
+                    self._lead(term)
+        finally:
+            self._notifier.stopping()
+            self._lease.close()
+
+    # --- standby ------------------------------------------------------------------------------------------------------
+
+    def _ask(self) -> Term | None:
+        """Ask for the lease once, and wait as long as it is no use to ask again."""
+        wait = self._stand_back_until - monotonic()
+        term = None
+        try:
+            if not self._checked:
+                self._check()
+                self._checked = True
+            if wait <= 0:
+                term = self._lease.try_acquire()
+            standing = None if term else self._lease.standing()
+        except (DatabaseUnavailable, Contention) as error:
+            self._metrics.errors.labels(what="database").inc()
+            self._say("waiting", f"waiting for {self._place}", str(error))
+            wait = self._backoff.next()
+        except DatabaseError as error:
+            if error.number in HOPELESS:
+                raise Refused(str(error)) from error
+            self._say("waiting", f"waiting for {self._place}", str(error))
+            wait = self._backoff.next()
+        else:
+            self._backoff.reset()
+            if term is None:
+                led = standing is not None and standing.led
+                leader = standing.holder if standing and led else "nobody"
+                self._say("standby", f"standby, {leader} leads", f"{leader} leads.")
+                # Exactly when it expires, if it does.
+                wait = max(wait, min(TICK, standing.left + 0.002 if standing and led else 0.05))
+        if not self._ready:
+            self._ready = True
+            self._notifier.ready()
+        if term is None:
+            self._sleep(wait)
+        return term
+
+    def _sleep(self, seconds: float) -> None:
+        end = monotonic() + seconds
+        while True:
+            self._notifier.alive()
+            left = end - monotonic()
+            if self._stopping or left <= 0:
+                return
+            self._bell.wait(min(left, TICK))
+
+    # --- leading ------------------------------------------------------------------------------------------------------
+
+    def _lead(self, term: Term) -> None:
+        self._say("leading", f"leading, epoch {term.epoch}", f"This daemon leads, epoch {term.epoch}.")
+        self._metrics.leader.set(1)
+        self._metrics.epoch.set(term.epoch)
+        lost: list[str] = []
+        refused: list[Refused] = []
+
+        def on_lost(error: Exception | None) -> None:
+            lost.append(str(error or ""))
+            self._bell.ring()
+
+        def on_end(error: Refused | None) -> None:
+            if error is None:
+                on_lost(None)
+            else:
+                refused.append(error)
+                self._bell.ring()
+
+        renewal = Renewal(term, on_lost)
+        workers = [Worker(duty, term, self._metrics, on_end) for duty in self._duties]
+        renewal.start()
+        for worker in workers:
+            worker.start()
+        deaf = False
+        while not (self._stopping or lost or refused or deaf) and term.held:
+            if all(worker.silent < HUNG for worker in workers):
+                self._notifier.alive()
+            self._bell.wait(TICK)
+            deaf = any(worker.deaf_since and monotonic() - worker.deaf_since > DEAF for worker in workers)
+        given_up = bool(lost) or not term.held
+        if given_up:
+            term.end(next(filter(None, lost), "") or "it could not be renewed")
+            log.warning("This daemon leads no longer, epoch %d: the lease was lost.", term.epoch)
+        self._end(workers, patience=0.0 if given_up else END_STEP)
+        renewal.stop()
+        self._metrics.clear_state()
+        if not given_up:
+            self._release(term)
+        if refused:
+            raise refused[0]
+        if deaf:
+            log.warning("No NameNode answered for %.0f s: another daemon may try.", DEAF)
+            self._stand_back_until = monotonic() + STAND_BACK * term.seconds
+
+    def _end(self, workers: Sequence[Worker], patience: float) -> None:
+        """Return when all threads of the term have ended. After `patience` seconds statements are cut off."""
+        for worker in workers:
+            worker.stop()
+        began = monotonic()
+        while any(worker.alive for worker in workers):
+            waited = monotonic() - began
+            if waited < END_HUNG:
+                self._notifier.alive()
+            for worker in workers:
+                if worker.alive and waited >= patience:
+                    worker.cut()
+                worker.join(0.2)
+
+    def _release(self, term: Term) -> None:
+        try:
+            term.release()
+            log.info("The lease was given back, epoch %d.", term.epoch)
+        except DatabaseError as error:
+            log.warning("The lease could not be given back, it expires by itself: %s", error)
+
+    def _say(self, state: str, status: str, sentence: str) -> None:
+        """Tell systemd, and the log what is new."""
+        self._notifier.status(status)
+        if (state, sentence) != self._said:
+            self._said = (state, sentence)
+            (log.warning if state == "waiting" else log.info)("%s", sentence)

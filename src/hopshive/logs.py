@@ -1,0 +1,51 @@
+"""Logs for the journal: one line a record on standard error, `<priority>sentence key=value ...`.
+
+Fields come from `extra={"fields": {...}}`; who logged and in which thread are added. Where no journal reads, a time stands
+in place of the priority.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from typing import TextIO
+
+# sd-daemon(3)
+_PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6), (logging.NOTSET, 7))
+
+
+class Lines(logging.Formatter):
+    """One line a record, whatever is in it."""
+
+    def __init__(self, journal: bool) -> None:
+        super().__init__()
+        self._journal = journal
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        fields = {"part": record.name.removeprefix("hopshive."), "thread": record.threadName}
+        fields |= getattr(record, "fields", {})
+        if record.exc_info and record.exc_info[1]:
+            fields["exception"] = "".join(traceback.format_exception(record.exc_info[1]))
+        begin = f"<{priority(record.levelno)}>" if self._journal else f"{self.formatTime(record)} {record.levelname} "
+        pairs = "".join(f" {name}={_quoted(str(value))}" for name, value in fields.items())
+        return begin + " ".join(record.getMessage().split()) + pairs
+
+
+def priority(level: int) -> int:
+    """syslog's number for a level of logging."""
+    return next(number for least, number in _PRIORITIES if level >= least)
+
+
+def configure(stream: TextIO = sys.stderr, level: int = logging.INFO) -> None:
+    """Log to a stream from now on."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(Lines(journal="JOURNAL_STREAM" in os.environ))
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"' if not value or any(character in value for character in ' "\n=') else escaped

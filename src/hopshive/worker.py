@@ -1,0 +1,271 @@
+"""One thread of the leader: it works a step at a time, does what humans ask in between, and outlives what passes."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from hopshive import request
+from hopshive.database import Contention, DatabaseError, DatabaseUnavailable, LostLease
+from hopshive.errors import Refused
+from hopshive.lease import monotonic
+from hopshive.namenode import NameNodeError, NameNodeUnavailable
+from hopshive.request import RequestFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hopshive.database import Database
+    from hopshive.lease import Fenced, Term
+    from hopshive.metrics import Metrics
+    from hopshive.request import Doing, Handler, Progress, Request, State
+
+log = logging.getLogger(__name__)
+
+# Seconds between two looks for what humans ask, and between two words on how far it is.
+ASK_INTERVAL = 0.5
+TELL_INTERVAL = 0.5
+# Seconds of patience, first and at most, with what passes by itself and with what nobody foresaw.
+PASSING = (0.2, 10.0)
+UNFORESEEN = (1.0, 60.0)
+
+
+class Work(Protocol):
+    """What a worker does. It is made anew for each term, and after an error that nobody foresaw."""
+
+    def start(self) -> None:
+        """Once before the first step; again if it raised."""
+
+    def step(self) -> bool:
+        """Do a little; False if there was nothing to do."""
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """For the kinds of requests that are its own."""
+
+    def close(self) -> None:
+        """Let go of connections other than the database's."""
+
+
+@dataclass(frozen=True)
+class Duty:
+    """Work and when it is done. `poll`: seconds from a step that had nothing to do to the next one."""
+
+    name: str
+    poll: float
+    make: Callable[[Database], Work]
+
+
+class Backoff:
+    """How long to wait before another attempt: twice as long each time, bounded, and not the same for all who wait."""
+
+    def __init__(self, first: float, most: float) -> None:
+        self._first = self._next = first
+        self._most = most
+
+    def next(self) -> float:
+        """Seconds to wait now."""
+        wait, self._next = self._next, min(self._most, 2 * self._next)
+        return wait * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+
+    def reset(self) -> None:
+        """It went well."""
+        self._next = self._first
+
+
+@dataclass
+class _Running:
+    request: Request
+    doing: Doing
+    told: float
+    progress: Progress = (0, 0)
+    # Once it is over: what is yet to be written.
+    result: tuple[State, str] | None = None
+
+
+class Worker:
+    """Does one duty in a thread of its own until it is stopped, or the term ends.
+
+    `on_end` is called when it ends by itself: with None when the term was lost, with Refused when a human must act.
+    """
+
+    def __init__(self, duty: Duty, term: Term, metrics: Metrics, on_end: Callable[[Refused | None], None]) -> None:
+        self.duty = duty
+        # Since when no NameNode has answered, by `monotonic`; 0 while one does.
+        self.deaf_since = 0.0
+        self._database: Fenced = term.database()
+        self._metrics = metrics
+        self._on_end = on_end
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=duty.name, daemon=True)
+        self._passing = Backoff(*PASSING)
+        self._unforeseen = Backoff(*UNFORESEEN)
+        self._work: Work | None = None
+        self._started = False
+        self._running: _Running | None = None
+        self._ask_at = 0.0
+        self._beat = monotonic()
+
+    @property
+    def silent(self) -> float:
+        """Seconds since it showed a sign of life: a step that ended, a transaction that began."""
+        return monotonic() - max(self._beat, self._database.used)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the step that is under way; does not wait for that."""
+        self._stopping.set()
+
+    def cut(self) -> None:
+        """End a statement that is under way."""
+        self._database.cut()
+
+    def join(self, seconds: float) -> bool:
+        """Wait for the end; whether it came."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    # --- the thread ---------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                wait = self._turn()
+                self._beat = monotonic()
+                if wait:
+                    self._stopping.wait(wait)
+        except LostLease as error:
+            log.warning("%s", error)
+            self._on_end(None)
+        except Refused as error:
+            self._on_end(error)
+        finally:
+            self._end_work()
+            self._database.close()
+
+    def _turn(self) -> float:
+        """One step; how many seconds to wait until the next one."""
+        try:
+            worked = self._step()
+            worked = self._serve() or worked
+        except (DatabaseUnavailable, Contention) as error:
+            return self._patience("database", error)
+        except NameNodeUnavailable as error:
+            self.deaf_since = self.deaf_since or monotonic()
+            return self._patience("namenode", error)
+        except (DatabaseError, NameNodeError) as error:
+            self._metrics.errors.labels(what=self.duty.name).inc()
+            wait = self._unforeseen.next()
+            log.error("%s It is tried again in %.0f s.", error, wait)
+            return wait
+        except (LostLease, Refused):
+            raise
+        except Exception:
+            # Whatever it kept in memory may be wrong by now.
+            self._metrics.errors.labels(what="unforeseen").inc()
+            wait = self._unforeseen.next()
+            log.exception("An error that nobody foresaw. Everything is begun anew in %.0f s.", wait)
+            self._end_work()
+            return wait
+        self.deaf_since = 0.0
+        self._passing.reset()
+        self._unforeseen.reset()
+        return 0.0 if worked else self.duty.poll
+
+    def _patience(self, what: str, error: Exception) -> float:
+        self._metrics.errors.labels(what=what).inc()
+        wait = self._passing.next()
+        log.warning("%s It is tried again in %.1f s.", error, wait)
+        return wait
+
+    def _step(self) -> bool:
+        if self._work is None:
+            self._work = self.duty.make(self._database)
+        if not self._started:
+            self._work.start()
+            kinds = list(self._work.handlers())
+            if kinds:
+                with self._database.transaction() as tx:
+                    request.take_up(tx, kinds)
+            self._started = True
+        return self._work.step()
+
+    def _end_work(self) -> None:
+        self._running = None
+        self._started = False
+        if self._work is not None:
+            work, self._work = self._work, None
+            work.close()
+
+    # --- what humans ask ----------------------------------------------------------------------------------------------
+
+    def _serve(self) -> bool:
+        """Do a little of what was asked, if anything was; whether there was."""
+        if self._running is None:
+            self._running = self._next_request()
+            if self._running is None:
+                return False
+        running = self._running
+        if running.result is None:
+            self._do_some(running)
+        if running.result is not None:
+            with self._database.transaction() as tx:
+                request.tell(tx, running.request.id, running.progress)
+                request.finish(tx, running.request.id, *running.result)
+            log.info("%s: %s", *running.result, extra={"fields": {"request": running.request.id}})
+            self._running = None
+        elif monotonic() - running.told > TELL_INTERVAL:
+            running.told = monotonic()
+            with self._database.transaction() as tx:
+                request.tell(tx, running.request.id, running.progress)
+        return True
+
+    def _do_some(self, running: _Running) -> None:
+        try:
+            running.progress = next(running.doing)
+        except StopIteration as stop:
+            running.result = ("done", str(stop.value or ""))
+        except RequestFailed as error:
+            running.result = ("failed", str(error))
+        except (DatabaseUnavailable, Contention, NameNodeUnavailable, LostLease):
+            # Begun again when it passes.
+            running.doing = self._begin(running.request)
+            raise
+        except (DatabaseError, NameNodeError, Refused) as error:
+            running.result = ("failed", str(error))
+        except Exception as error:
+            log.exception("An error that nobody foresaw in what was asked.")
+            self._metrics.errors.labels(what="unforeseen").inc()
+            running.result = ("failed", f"An error that nobody foresaw: {error!r}.")
+
+    def _next_request(self) -> _Running | None:
+        now = monotonic()
+        if now < self._ask_at or self._work is None:
+            return None
+        self._ask_at = now + ASK_INTERVAL
+        kinds = list(self._work.handlers())
+        if not kinds:
+            return None
+        with self._database.reading() as tx:
+            if not request.waiting(tx, kinds):
+                return None
+        with self._database.transaction() as tx:
+            taken = request.take(tx, kinds)
+        if taken is None:
+            return None
+        log.info("Asked by %s: %s %s.", taken.asked_by, taken.kind, dict(taken.argument) or "")
+        return _Running(taken, self._begin(taken), now)
+
+    def _begin(self, asked: Request) -> Doing:
+        assert self._work is not None  # noqa: S101 - requests are served between steps
+        return self._work.handlers()[asked.kind](asked.argument)
