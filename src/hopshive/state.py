@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hopshive.database import Transaction
+
 # Raised with every change of a table below; the schema module migrates, the daemon refuses another.
 STATE_VERSION = 1
 
@@ -57,7 +59,7 @@ CREATE TABLE IF NOT EXISTS {state}.position (
     "recheck": """
 CREATE TABLE IF NOT EXISTS {state}.recheck (
   id BIGINT NOT NULL AUTO_INCREMENT,
-  kind VARCHAR(16) NOT NULL COMMENT 'unlink, trash, rename: its end; missing: never seen; restore: it is back',
+  kind VARCHAR(16) NOT NULL COMMENT 'unlink, trash, rename, replace: its end; missing: never seen; restore: back',
   path VARBINARY(8000) NOT NULL,
   target VARBINARY(8000) NOT NULL COMMENT 'of a rename, else empty',
   inode BIGINT NULL COMMENT 'file id that the directory had; what was bound beneath it is found through it',
@@ -129,3 +131,17 @@ CREATE TABLE IF NOT EXISTS {state}.request (
 ) ENGINE={engine}
 """,
 }
+
+
+def read_setting(tx: Transaction, name: str) -> str | None:
+    """One value of {state}.setting, or None."""
+    value = tx.value("SELECT value FROM {state}.setting WHERE name = %s", (name,))
+    return None if value is None else bytes(value).decode()
+
+
+def write_setting(tx: Transaction, name: str, value: str | None) -> None:
+    """Write one value; None removes it."""
+    if value is None:
+        tx.execute("DELETE FROM {state}.setting WHERE name = %s", (name,))
+    else:
+        tx.execute("REPLACE INTO {state}.setting (name, value) VALUES (%s, %s)", (name, value.encode()))

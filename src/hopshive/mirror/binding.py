@@ -1,0 +1,136 @@
+"""Binding: storage descriptors that nobody has looked at are a work queue; each gets its foreign key, or a recheck.
+
+The metastore knows nothing of this and never waits: rows that it has locked are left for the next turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hopshive.mirror import rechecks
+from hopshive.mirror.context import look
+from hopshive.mirror.rechecks import Recheck
+from hopshive.mirror.tree import MISSING, NOT_OURS, bind, lock, mark, write_chains
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hopshive.database import Transaction
+    from hopshive.mirror.context import Context
+    from hopshive.mirror.tree import Found
+
+_QUEUE = "PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A database: where its directories may be, those on our file system only, as (location, path)."""
+
+    db_id: int
+    locations: tuple[tuple[str, str], ...]
+
+    @property
+    def sd_id(self) -> int:
+        """Of its storage descriptor, a number that the metastore's sequence cannot reach."""
+        return -self.db_id
+
+
+def bind_some(context: Context) -> int:
+    """One batch of the queue; how many left it. Raises NameNodeError and DatabaseError."""
+    return _bind_descriptors(context) + _bind_databases(context)
+
+
+def _bind_descriptors(context: Context) -> int:
+    with context.database.reading() as tx:
+        rows = tx.rows(f"SELECT SD_ID, LOCATION FROM SDS WHERE {_QUEUE} LIMIT %s", (context.config.mirror.batch,))
+    if not rows:
+        return 0
+    locations = {int(sd_id): location for sd_id, location in rows}
+    paths = {sd_id: context.file_system.path_of(location) for sd_id, location in locations.items()}
+    found = look(context.namenode, [path for path in paths.values() if path])
+    with context.database.transaction() as tx:
+        free = lock(tx, locations)
+        mark(tx, [sd_id for sd_id in free if paths[sd_id] is None], NOT_OURS)
+        ours = {sd_id: path for sd_id in free if (path := paths[sd_id]) is not None}
+        settle(context, tx, ours, found)
+    for path in ours.values():
+        context.known.add(path)
+    return len(free)
+
+
+def settle(context: Context, tx: Transaction, paths: Mapping[int, str], found: Found) -> list[int]:
+    """Bind those of some locked descriptors, sd_id to path, whose directory is there, and note the others as missing.
+
+    Returns the missing ones. What changed while the NameNode was asked is neither, and stays in the queue.
+    """
+    keys = {sd_id: key for sd_id, path in paths.items() if (key := found.key(path))}
+    replaced = write_chains(tx, found, {paths[sd_id] for sd_id in keys})
+    grace = context.config.mirror.grace
+    rechecks.add(tx, [(Recheck("unlink", one.path, inode=one.inode), grace) for one in replaced])
+    bind(tx, keys)
+    absent = {sd_id: path for sd_id, path in paths.items() if path not in found.ids}
+    note_missing(context, tx, absent)
+    context.metrics.bindings.inc(len(keys))
+    return list(absent)
+
+
+def note_missing(context: Context, tx: Transaction, paths: Mapping[int, str]) -> None:
+    """Take descriptors out of the queue until their grace has passed: sd_id to path."""
+    mark(tx, sorted(paths), MISSING)
+    noted = rechecks.by_descriptor(tx, sorted(paths))
+    fresh = {sd_id: path for sd_id, path in paths.items() if noted.get(sd_id) != path}
+    rechecks.forget(tx, [sd_id for sd_id in fresh if sd_id in noted])
+    wait = context.config.mirror.unbound_grace
+    rechecks.add(tx, [(Recheck("missing", path, sd_id=sd_id), wait) for sd_id, path in fresh.items()])
+
+
+# --- databases --------------------------------------------------------------------------------------------------------
+
+
+def _bind_databases(context: Context) -> int:
+    with context.database.reading() as tx:
+        homes = read_homes(context, tx, "SD_ID IS NULL AND NAME <> 'default' LIMIT %s", (context.config.mirror.batch,))
+    if not homes:
+        return 0
+    found = look(context.namenode, [path for home in homes for _, path in home.locations])
+    with context.database.transaction() as tx:
+        for home in homes:
+            settle_database(context, tx, home, found)
+            tx.execute("UPDATE DBS SET SD_ID = %s WHERE DB_ID = %s AND SD_ID IS NULL", (home.sd_id, home.db_id))
+    for home in homes:
+        for _, path in home.locations:
+            context.known.add(path)
+    return len(homes)
+
+
+def read_homes(context: Context, tx: Transaction, condition: str, arguments: Iterable[object]) -> list[Home]:
+    """Databases that fulfil a condition."""
+    sql = f"SELECT DB_ID, DB_LOCATION_URI, DB_MANAGED_LOCATION_URI FROM DBS WHERE {condition}"
+    homes = []
+    for db_id, *locations in tx.rows(sql, tuple(arguments)):
+        placed = [(text, path) for text in locations if text and (path := context.file_system.path_of(text))]
+        homes.append(Home(int(db_id), tuple(placed)))
+    return homes
+
+
+def settle_database(context: Context, tx: Transaction, home: Home, found: Found) -> bool:
+    """Write a database's storage descriptor and bind it to a directory that is there; whether one is, or none is ours."""
+    location, path = next(
+        ((text, path) for text, path in home.locations if path in found.ids),
+        home.locations[0] if home.locations else ("", ""),
+    )
+    there = tx.value("SELECT LOCATION FROM SDS WHERE SD_ID = %s FOR UPDATE", (home.sd_id,))
+    if there is None:
+        tx.execute(
+            "INSERT INTO SDS (SD_ID, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, NUM_BUCKETS, LOCATION)"
+            " VALUES (%s, b'0', b'0', 0, %s)",
+            (home.sd_id, location or None),
+        )
+    elif there != location:
+        # The trigger unbinds what has another location now; so binding is a statement of its own.
+        tx.execute("UPDATE SDS SET LOCATION = %s WHERE SD_ID = %s", (location or None, home.sd_id))
+    if not home.locations:
+        mark(tx, [home.sd_id], NOT_OURS)
+        return True
+    return not settle(context, tx, {home.sd_id: path}, found)

@@ -1,0 +1,121 @@
+"""The full comparison: every storage descriptor against the NameNode, after a gap in its events and now and then.
+
+It goes on a page at a time beside everything else. What it finds absent becomes a recheck that waits for its end, so
+that the fuse sees all of it at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from hopshive.database import marks
+from hopshive.mirror import fuse, rechecks
+from hopshive.mirror.binding import note_missing
+from hopshive.mirror.context import look
+from hopshive.mirror.rechecks import Recheck
+from hopshive.mirror.tree import MISSING, NOT_OURS, Key, lock
+
+if TYPE_CHECKING:
+    from hopshive.database import Row
+    from hopshive.mirror.context import Context
+
+log = logging.getLogger(__name__)
+# Descriptors of one page.
+PAGE = 5000
+_FIRST = -(2**63)
+
+
+class Comparison:
+    """One run over SDS, in the order of SD_ID."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._last = _FIRST
+        self._began = time.monotonic()
+        self.seen = 0
+        self.total = 0
+        self.differences = 0
+
+    def begin(self) -> None:
+        """Forget what an unfinished run found."""
+        with self._context.database.transaction() as tx:
+            tx.execute("DELETE FROM {state}.recheck WHERE state = 'comparing'")
+            self.total = int(tx.value("SELECT COUNT(*) FROM SDS") or 0)
+
+    def step(self) -> bool:
+        """Compare one page; whether that was the last. Raises NameNodeError and DatabaseError: the page may be tried again."""
+        with self._context.database.reading() as tx:
+            rows = tx.rows(
+                "SELECT s.SD_ID, s.LOCATION, s.PARENT_ID, s.NAME, i.id FROM SDS s LEFT JOIN {inodes} i"
+                " ON i.partition_id = s.PARTITION_ID AND i.parent_id = s.PARENT_ID AND i.name = s.NAME"
+                " WHERE s.SD_ID > %s ORDER BY s.SD_ID LIMIT %s",
+                (self._last, PAGE),
+            )
+        if rows:
+            self._compare(rows)
+            self._last = int(rows[-1][0])
+            self.seen += len(rows)
+        if len(rows) == PAGE:
+            return False
+        self._end()
+        return True
+
+    def _compare(self, rows: list[Row]) -> None:
+        context = self._context
+        paths = {int(row[0]): path for row in rows if (path := context.file_system.path_of(row[1]))}
+        found = look(context.namenode, paths.values())
+        again: list[tuple[int, str]] = []
+        missing: dict[int, str] = {}
+        unheard: dict[int, str] = {}
+        for sd_id, location, parent, name, inode in rows:
+            path = paths.get(sd_id)
+            if name is None or (path is None and bytes(name) == NOT_OURS):
+                continue  # in the queue, or nowhere of ours
+            if path is None or bytes(name) == NOT_OURS:
+                again.append((sd_id, location))  # another configuration saw it otherwise
+                continue
+            context.known.add(path)
+            if bytes(name) == MISSING:
+                unheard[sd_id] = path
+            elif path not in found.ids:
+                missing[sd_id] = path
+            elif found.key(path) != Key(int(parent), bytes(name)) or found.ids[path] != inode:
+                again.append((sd_id, location))
+        if not (again or missing or unheard):
+            return
+        self.differences += len(again) + len(missing)
+        with context.database.transaction() as tx:
+            free = lock(tx, dict(again))
+            if free:
+                sql = (
+                    f"UPDATE SDS SET PARTITION_ID = NULL, PARENT_ID = NULL, NAME = NULL WHERE SD_ID IN ({marks(free)})"
+                )
+                tx.execute(sql, free)
+            noted = rechecks.by_descriptor(tx, sorted(missing))
+            fresh = [(sd_id, path) for sd_id, path in missing.items() if sd_id not in noted]
+            rechecks.add(tx, [(Recheck("missing", path, sd_id=sd_id, state="comparing"), 0) for sd_id, path in fresh])
+            note_missing(context, tx, unheard)
+
+    def _end(self) -> None:
+        context = self._context
+        with context.database.transaction() as tx:
+            count = int(tx.value("SELECT COUNT(*) FROM {state}.recheck WHERE state = 'comparing'"))
+            allowed = fuse.allowance(context, tx)
+            state, message = "waiting", ""
+            if count > allowed:
+                state = "held"
+                message = f"A comparison found {count} objects without a directory, {allowed} are allowed now."
+                fuse.blow(context, tx, message)
+                log.error("The fuse holds all removals: %s", message)
+            tx.execute(
+                "UPDATE {state}.recheck SET state = %s, message = %s, due = UTC_TIMESTAMP(3) + INTERVAL %s SECOND"
+                " WHERE state = 'comparing'",
+                (state, message, context.config.mirror.grace),
+            )
+            tx.execute("UPDATE {state}.position SET compared_at = UTC_TIMESTAMP(3) WHERE id = 1")
+        seconds = time.monotonic() - self._began
+        context.metrics.comparisons.inc()
+        context.metrics.comparison_seconds.set(seconds)
+        log.info("Compared %d storage descriptors in %.1f s: %d differ.", self.seen, seconds, self.differences)

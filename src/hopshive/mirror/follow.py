@@ -1,0 +1,106 @@
+"""Following: which of the NameNode's events concern us, and where we stand in its stream.
+
+An event has no effect by itself. It becomes a recheck, in the transaction that also moves the position, and what is true is
+asked of the NameNode when the recheck is due. So an event that is read twice does no harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from hopshive.mirror import rechecks
+from hopshive.mirror.rechecks import Recheck
+from hopshive.mirror.tree import row_of
+from hopshive.paths import in_trash, is_below
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hopshive.database import Transaction
+    from hopshive.mirror.context import Context
+    from hopshive.namenode import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far the events are applied. `compared` is False while a full comparison is wanted."""
+
+    txid: int
+    compared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """What some events ask for: rechecks of directories that went, and directories that came where something was missing.
+
+    Of an arrival, whether something may lie beneath it: nothing does in a directory that was just made.
+    """
+
+    rechecks: list[Recheck]
+    arrivals: dict[str, bool]
+
+    def __bool__(self) -> bool:
+        return bool(self.rechecks or self.arrivals)
+
+
+def concerning(context: Context, events: Iterable[Event]) -> Concern:
+    """What is of our concern: of each directory that went, at most one recheck of each kind."""
+    known, roots = context.known, context.roots
+    wanted: dict[tuple[str, str], Recheck] = {}
+    arrivals: dict[str, bool] = {}
+    for event in events:
+        if event.kind != "mkdir" and event.path in known:
+            kind = event.kind if event.kind == "unlink" else "trash" if in_trash(event.target) else "rename"
+            _want(wanted, kind, event, event.path, event.target)
+            arrivals = {path: whole for path, whole in arrivals.items() if not is_below(path, event.path)}
+        if event.kind == "rename" and roots.concern(event.target):
+            _want(wanted, "restore", event, event.target)
+        arrived = event.target if event.kind == "rename" else event.path if event.kind == "mkdir" else ""
+        if arrived in known:
+            arrivals[arrived] = event.kind == "rename"
+            if event.kind == "rename":  # what lay there was overwritten
+                _want(wanted, "replace", event, arrived)
+    return Concern(list(wanted.values()), arrivals)
+
+
+def _want(wanted: dict[tuple[str, str], Recheck], kind: str, event: Event, path: str, target: str = "") -> None:
+    at = datetime.fromtimestamp(event.time_ms / 1000, UTC).replace(tzinfo=None)
+    recheck = Recheck(kind, path, target, txid=event.txid, event_at=at)  # type: ignore[arg-type]
+    wanted[kind, path] = recheck
+
+
+def wait_of(context: Context, kind: str) -> float:
+    """Seconds from an event to its recheck."""
+    mirror = context.config.mirror
+    return {"rename": mirror.rename_grace, "restore": 0.0}.get(kind, mirror.grace)
+
+
+def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_at: datetime | None) -> None:
+    """Add rechecks, put what was missing back into the queue, and move the position, in one transaction."""
+    rows = []
+    for recheck in concern.rechecks:
+        found = row_of(tx, recheck.path) if recheck.kind != "restore" else None
+        rows.append((replace(recheck, inode=found[1] if found else None), wait_of(context, recheck.kind)))
+        if recheck.kind in ("unlink", "trash"):
+            rechecks.hasten(tx, recheck.path, wait_of(context, recheck.kind))
+        context.metrics.events.labels(recheck.kind).inc()
+    rechecks.add(tx, rows)
+    for path, whole in concern.arrivals.items():
+        rechecks.look_at_once(tx, path, whole=whole)
+    tx.execute(
+        "UPDATE {state}.position SET txid = %s, event_at = COALESCE(%s, event_at) WHERE id = 1", (txid, event_at)
+    )
+
+
+def read_position(tx: Transaction) -> Position | None:
+    """Where we stand, or None at the very first start."""
+    row = tx.row("SELECT txid, compared_at IS NOT NULL FROM {state}.position WHERE id = 1")
+    return Position(int(row[0]), bool(row[1])) if row else None
+
+
+def start_at(tx: Transaction, txid: int) -> None:
+    """Begin at a transaction of the NameNode; a full comparison is wanted, since what was before it is unknown."""
+    tx.execute("DELETE FROM {state}.position WHERE id = 1")
+    tx.execute("INSERT INTO {state}.position (id, txid) VALUES (1, %s)", (txid,))

@@ -1,0 +1,245 @@
+"""The mirror's loop: bind what is new, read the NameNode's events, decide on what is due, compare when that is wanted.
+
+Why it is right: a directory's existence is asked of the NameNode after everything that the loop has read before, and what
+happens later has a later transaction id and is yet to be read. Each turn reads events first, then binds all metadata that
+is there, and only then looks at the events: so what was made before a deletion is known when the deletion is looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from hopshive import journal, schema
+from hopshive.errors import Refused
+from hopshive.mirror import binding, follow, fuse, recheck, rechecks, restoring
+from hopshive.mirror.compare import Comparison
+from hopshive.mirror.context import Context
+from hopshive.mirror.tree import MISSING
+from hopshive.namenode import MissingEdits
+from hopshive.state import read_setting, write_setting
+
+if TYPE_CHECKING:
+    from hopshive.config import Config
+    from hopshive.database import Database
+    from hopshive.metrics import Metrics
+    from hopshive.namenode import EventBatches, NameNode
+
+log = logging.getLogger(__name__)
+# Batches of the queue that are bound in one turn before events are looked at.
+BIND_TURNS = 20
+# Seconds of deciding in one turn, so that events and new metadata do not wait for a long removal's siblings.
+DECIDE_SECONDS = 1.0
+# Seconds between two writes of the position when no event concerned us, and between two counts for metrics.
+SAVE_INTERVAL = 1.0
+COUNT_INTERVAL = 15.0
+# Seconds between two looks for journal entries that are too old.
+EXPIRE_INTERVAL = 60.0
+
+
+class Mirror:
+    """For one leader's term: start, then step after step. Not for several threads."""
+
+    def __init__(self, config: Config, database: Database, namenode: NameNode, metrics: Metrics) -> None:
+        self.context = Context(config, database, namenode, metrics)
+        self._txid = 0
+        self._saved = 0.0
+        self._counted = 0.0
+        self._expired = 0.0
+        self._compared = 0.0
+        self._comparison: Comparison | None = None
+
+    # --- the beginning --------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Check that database and file system are the ones that belong together, and load what is in memory.
+
+        Raises Refused if a human must act, NameNodeUnavailable and DatabaseUnavailable if it may be tried again.
+        """
+        context = self.context
+        schema.check(context.database, context.config.source)
+        identity = context.namenode.identity()
+        with context.database.transaction() as tx:
+            recorded = read_setting(tx, "cluster_id")
+            if recorded is not None and recorded != identity.cluster_id:
+                raise Refused(
+                    f"{', '.join(context.config.hdfs.namenodes)} (hdfs.namenodes) is the file system {identity.cluster_id}, "
+                    f"but {context.database.server.place} follows {recorded}. Nothing was changed: correct "
+                    "hdfs.namenodes or database."
+                )
+            write_setting(tx, "cluster_id", identity.cluster_id)
+            position = follow.read_position(tx)
+        if position is None:
+            self._restart()
+        else:
+            self._txid = position.txid
+            if not position.compared:
+                self._compare()
+        self._load()
+
+    def _load(self) -> None:
+        context = self.context
+        with context.database.stream(
+            "SELECT LOCATION FROM SDS WHERE PARTITION_ID IS NOT NULL OR NAME = %s", (MISSING,)
+        ) as rows:
+            for (location,) in rows:
+                path = context.file_system.path_of(location)
+                if path:
+                    context.known.add(path)
+        with context.database.reading() as tx:
+            context.metrics.fuse_blown.set(fuse.why(tx) is not None)
+            for path in journal.paths(tx):
+                context.roots.add(path)
+
+    def _restart(self) -> None:
+        """Follow from now on, and compare: what happened before is unknown."""
+        self._txid = self.context.namenode.current_txid()
+        with self.context.database.transaction() as tx:
+            follow.start_at(tx, self._txid)
+        self._compare()
+
+    def _compare(self) -> Comparison:
+        comparison = Comparison(self.context)
+        comparison.begin()
+        self._comparison = comparison
+        return comparison
+
+    # --- one turn -------------------------------------------------------------------------------------------------
+
+    def step(self) -> bool:
+        """One turn; True if something was done and the next may follow at once.
+
+        Raises NameNodeError, DatabaseError and LostLease: nothing is half done, the next turn goes on.
+        """
+        batch = self._events()
+        worked = self._bind()
+        if batch is not None:
+            worked = self._follow(batch) or worked
+        worked = self._decide() or worked
+        worked = self._compare_some() or worked
+        self._expire()
+        self._count()
+        return worked
+
+    def _events(self) -> EventBatches | None:
+        try:
+            return self.context.namenode.events(self._txid)
+        except MissingEdits as error:
+            log.warning("%s A full comparison follows.", error)
+            self._restart()
+            return None
+
+    def _bind(self) -> bool:
+        bound = 0
+        for _ in range(BIND_TURNS):
+            count = binding.bind_some(self.context)
+            bound += count
+            if count < self.context.config.mirror.batch:
+                break
+        return bound > 0
+
+    def _follow(self, batch: EventBatches) -> bool:
+        context = self.context
+        concern = follow.concerning(context, batch.events)
+        last = batch.events[-1].time_ms if batch.events else 0
+        moved = batch.last_txid > self._txid
+        if concern or (moved and time.monotonic() - self._saved > SAVE_INTERVAL):
+            at = datetime.fromtimestamp(last / 1000, UTC).replace(tzinfo=None) if last else None
+            with context.database.transaction() as tx:
+                follow.save(context, tx, concern, batch.last_txid, at)
+            self._saved = time.monotonic()
+        self._txid = batch.last_txid
+        context.metrics.lag_events.set(batch.lag)
+        context.metrics.lag_seconds.set(max(0.0, time.time() - last / 1000) if batch.lag and last else 0.0)
+        return bool(concern) or batch.lag > 0
+
+    def _decide(self) -> bool:
+        context = self.context
+        limit = context.config.mirror.batch
+        with context.database.reading() as tx:
+            due = rechecks.due(tx, limit, missing=False)
+            missing = rechecks.due(tx, limit, missing=True)
+        if not due and not missing:
+            return False
+        if context.namenode.safe_mode():
+            log.info("The NameNode is in safe mode: nothing is removed.")
+            return False
+        deadline = time.monotonic() + DECIDE_SECONDS
+        done = False
+        for one in due:
+            if one.kind == "restore":
+                restoring.process(context, one)
+                done = True
+            else:
+                done = recheck.process(context, one) or done
+            if time.monotonic() > deadline:
+                return True
+        for state in ("waiting", "approved", "held"):
+            group = [one for one in missing if one.state == state]
+            if group:
+                done = recheck.process_missing(context, group) > 0 or done
+        return done
+
+    def _compare_some(self) -> bool:
+        interval = self.context.config.mirror.compare_interval
+        if self._comparison is None:
+            if not interval or time.monotonic() - self._compared < interval:
+                return False
+            if not self._compared:  # a new leader does not begin with a comparison that nothing asks for
+                self._compared = time.monotonic()
+                return False
+            self._compare()
+        if self._comparison is not None and self._comparison.step():
+            self._comparison = None
+            self._compared = time.monotonic()
+        return True
+
+    # --- what is not urgent ---------------------------------------------------------------------------------------
+
+    def _expire(self) -> None:
+        if time.monotonic() - self._expired < EXPIRE_INTERVAL:
+            return
+        self._expired = time.monotonic()
+        context = self.context
+        with context.database.transaction() as tx:
+            before = tx.value("SELECT UTC_TIMESTAMP(3) - INTERVAL %s SECOND", (context.config.journal.expiry,))
+            journal.expire(tx, before, 10 * context.config.mirror.batch)
+
+    def _count(self) -> None:
+        if time.monotonic() - self._counted < COUNT_INTERVAL:
+            return
+        self._counted = time.monotonic()
+        metrics = self.context.metrics
+        with self.context.database.reading() as tx:
+            bound, unbound = counts(tx)
+            states = rechecks.counts(tx)
+        metrics.bound.set(bound)
+        metrics.unbound.set(unbound)
+        for state in ("waiting", "held", "approved", "reported", "comparing"):
+            metrics.rechecks.labels(state).set(states.get(state, 0))
+
+    # --- what humans ask for --------------------------------------------------------------------------------------
+
+    def compare(self) -> Comparison:
+        """Begin a full comparison; the steps that follow do it."""
+        return self._comparison or self._compare()
+
+    def approve(self) -> int:
+        """Let go of all that the fuse holds or the policy reports; how many rechecks."""
+        with self.context.database.transaction() as tx:
+            count = tx.execute(
+                "UPDATE {state}.recheck SET state = 'approved', due = UTC_TIMESTAMP(3) WHERE state IN ('held', 'reported')"
+            )
+            fuse.mend(self.context, tx, force=True)
+        return count
+
+
+def counts(tx: object) -> tuple[int, int]:
+    """How many storage descriptors are bound, and how many wait for it or for their directory."""
+    row = tx.row(  # type: ignore[attr-defined]
+        "SELECT COUNT(PARTITION_ID), COALESCE(SUM(PARTITION_ID IS NULL AND (NAME IS NULL OR NAME = %s)), 0) FROM SDS",
+        (MISSING,),
+    )
+    return int(row[0]), int(row[1])

@@ -1,0 +1,296 @@
+"""What becomes of a directory that went: the NameNode is asked again, and what is still absent is removed.
+
+Everything here can be cut off at any point and done again from its beginning: what is there is bound once more, what was
+removed is not found any more, and the recheck stands in the database until its last batch is done.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from posixpath import commonpath
+from typing import TYPE_CHECKING
+
+from hopshive import journal
+from hopshive.database import marks
+from hopshive.journal import Cause
+from hopshive.mirror import fuse, rechecks
+from hopshive.mirror.binding import read_homes, settle, settle_database
+from hopshive.mirror.context import look
+from hopshive.mirror.relocate import relocate
+from hopshive.mirror.tree import NOT_OURS, Bound, Key, bind, lock, prune, row_of, subtree, write_chains
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from hopshive.database import Transaction
+    from hopshive.mirror.context import Context
+    from hopshive.mirror.rechecks import Recheck
+
+log = logging.getLogger(__name__)
+# Rows of one page of a walk.
+PAGE = 1000
+# Seconds until a recheck is tried again that found rows locked.
+BUSY = 1.0
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a page of descriptors turned out to be: `absent` their directory is gone; `busy` some were locked."""
+
+    absent: list[Bound] = field(default_factory=list)
+    busy: bool = False
+
+
+def process(context: Context, recheck: Recheck) -> bool:
+    """Decide on one recheck of the kinds unlink, trash, rename and replace; whether it is over.
+
+    Raises NameNodeError and DatabaseError; then it stays as it is.
+    """
+    inode = recheck.inode
+    with context.database.reading() as tx:
+        row = row_of(tx, recheck.path)
+    key = row[0] if row else None
+    count, busy = _count(context, key, inode)
+    if count and not busy:
+        if recheck.kind == "rename" and not _policy_removes(context, recheck, count, key):
+            return False
+        if recheck.state != "approved" and not _fuse_allows(context, recheck, count):
+            return False
+        busy = not _remove(context, recheck, key)
+    if busy:
+        with context.database.transaction() as tx:
+            rechecks.settle(tx, [recheck.id], recheck.state, "", wait=BUSY)
+        return False
+    prune(context.database, recheck.path, inode, PAGE)
+    with context.database.transaction() as tx:
+        if recheck.removal is not None:
+            journal.end_removal(tx, recheck.removal)
+        rechecks.finish(tx, [recheck.id])
+        if recheck.state in ("held", "approved"):
+            fuse.mend(context, tx)
+    return True
+
+
+def _count(context: Context, key: Key | None, inode: int | None) -> tuple[int, bool]:
+    """How many descriptors beneath are absent, as far as the fuse must know, and whether some were locked."""
+    absent = 0
+    busy = False
+    for page in subtree(context.database, key, inode, PAGE):
+        survey = examine(context, page)
+        absent += len(survey.absent)
+        busy = busy or survey.busy
+        if absent > context.config.mirror.max_removals:
+            break
+    return absent, busy
+
+
+def examine(context: Context, page: Sequence[Bound]) -> Survey:
+    """Ask the NameNode for bound descriptors; those whose directory is there are bound to what it is now."""
+    paths = {one.sd_id: path for one in page if (path := context.file_system.path_of(one.location))}
+    found = look(context.namenode, paths.values())
+    survey = Survey([one for one in page if one.sd_id in paths and paths[one.sd_id] not in found.ids])
+    keys = {one.sd_id: new for one in page if one.sd_id in paths and (new := found.key(paths[one.sd_id]))}
+    moved = {one.sd_id: one.location for one in page if one.sd_id in keys and keys[one.sd_id] != one.key}
+    if keys:
+        with context.database.transaction() as tx:
+            free = lock(tx, moved)
+            replaced = write_chains(tx, found, {paths[sd_id] for sd_id in keys})
+            grace = context.config.mirror.grace
+            rechecks.add(tx, [(rechecks.Recheck("unlink", one.path, inode=one.inode), grace) for one in replaced])
+            bind(tx, {sd_id: keys[sd_id] for sd_id in free})
+        survey.busy = len(free) < len(moved)
+    _spare_databases(context, survey)
+    return survey
+
+
+def _spare_databases(context: Context, survey: Survey) -> None:
+    """A database that has lost one of its directories is bound to the other, if that is there."""
+    gone = [-one.sd_id for one in survey.absent if one.sd_id < 0]
+    if not gone:
+        return
+    with context.database.reading() as tx:
+        homes = read_homes(context, tx, f"DB_ID IN ({marks(gone)})", gone)
+    found = look(context.namenode, [path for home in homes for _, path in home.locations])
+    spared = {home.sd_id: home for home in homes if any(path in found.ids for _, path in home.locations)}
+    if spared:
+        with context.database.transaction() as tx:
+            for home in spared.values():
+                settle_database(context, tx, home, found)
+        survey.absent = [one for one in survey.absent if one.sd_id not in spared]
+
+
+# --- may it be removed? -----------------------------------------------------------------------------------------------
+
+
+def _policy_removes(context: Context, recheck: Recheck, count: int, key: Key | None) -> bool:
+    """What the policy says of a directory that was moved elsewhere: True if what it held is to be removed."""
+    if recheck.state == "approved":
+        return True
+    with context.database.reading() as tx:
+        protected = fuse.is_protected(recheck.path, fuse.read_protected(context, tx))
+    policy = "report" if protected else context.config.mirror.rename_policy
+    there = recheck.target in look(context.namenode, [recheck.target]).ids
+    if policy == "follow" and there:
+        pages = subtree(context.database, key, recheck.inode, PAGE)
+        if relocate(context, recheck, (examine(context, page).absent for page in pages)):
+            return False
+    elif policy == "delete" or not there:
+        return True
+    sentence = f"{recheck.path} was moved to {recheck.target}; {count} objects still refer to the old place."
+    with context.database.transaction() as tx:
+        rechecks.settle(tx, [recheck.id], "reported", sentence)
+    if recheck.state != "reported":
+        log.warning("%s Nothing is removed: the policy is %s.", sentence, policy)
+    return False
+
+
+def _fuse_allows(context: Context, recheck: Recheck, count: int) -> bool:
+    """Whether so many objects may go; if not, the recheck is held."""
+    with context.database.transaction() as tx:
+        allowed = fuse.allowance(context, tx)
+        protected = fuse.is_protected(recheck.path, fuse.read_protected(context, tx))
+        if count <= allowed and not protected:
+            return True
+        if protected:
+            sentence = f"{recheck.path}, which holds whole databases, is gone with {count} objects or more."
+        else:
+            sentence = f"{recheck.path} is gone: {count} objects or more would be removed, {allowed} are allowed now."
+        fuse.blow(context, tx, sentence)
+        rechecks.settle(tx, [recheck.id], "held", sentence)
+    if recheck.state != "held":
+        log.error("The fuse holds all removals: %s", sentence)
+    return False
+
+
+# --- removing ---------------------------------------------------------------------------------------------------------
+
+
+def _remove(context: Context, recheck: Recheck, key: Key | None) -> bool:
+    """Remove what is absent, batch by batch; False if some of it was locked."""
+    removal = recheck.removal
+    if removal is None:
+        with context.database.transaction() as tx:
+            removal = journal.begin_removal(tx, _cause(recheck))
+            rechecks.set_removal(tx, recheck.id, removal)
+    context.roots.add(recheck.path)
+    whole = True
+    for page in subtree(context.database, key, recheck.inode, PAGE):
+        survey = examine(context, page)
+        whole = whole and not survey.busy
+        remove(context, removal, recheck.kind, [one.sd_id for one in survey.absent])
+    with context.database.transaction() as tx:
+        journal.end_removal(tx, removal)
+    return whole
+
+
+def _cause(recheck: Recheck) -> Cause:
+    kind = recheck.kind if recheck.kind in ("trash", "rename") else "unlink"
+    return Cause(kind, recheck.path, recheck.target, recheck.txid, recheck.event_at)
+
+
+def remove(context: Context, removal: int, cause: str, sd_ids: Sequence[int]) -> int:
+    """Remove the objects that own some descriptors, in bounded transactions; how many there were."""
+    count = 0
+    while sd_ids:
+        with context.database.transaction() as tx:
+            progress = journal.remove_next(tx, removal, sd_ids, context.file_system, context.config.mirror.batch)
+        for one in progress.removed:
+            if one.path:
+                context.roots.add(one.path)
+            context.metrics.removed.labels(one.kind, cause).inc()
+        count += len(progress.removed)
+        if progress.done:
+            break
+    return count
+
+
+# --- what was never seen ----------------------------------------------------------------------------------------------
+
+
+def process_missing(context: Context, due: Sequence[Recheck]) -> int:
+    """Decide on rechecks of the kind missing, all of one state; how many are over."""
+    wanted = {one.sd_id: one for one in due if one.sd_id is not None}
+    with context.database.reading() as tx:
+        rows, queued = _read(tx, wanted)
+    over = [one.id for sd_id, one in wanted.items() if sd_id not in rows and sd_id not in queued]
+    paths = {sd_id: path for sd_id, location in rows.items() if (path := context.file_system.path_of(location))}
+    found = look(context.namenode, paths.values())
+    there = {sd_id: path for sd_id, path in paths.items() if found.key(path)}
+    with context.database.transaction() as tx:
+        free = lock(tx, {sd_id: rows[sd_id] for sd_id in there})
+        settle(context, tx, {sd_id: there[sd_id] for sd_id in free}, found)
+        over += [wanted[sd_id].id for sd_id in free]
+        busy = [wanted[sd_id].id for sd_id in queued.union(there).difference(free)]
+        rechecks.settle(tx, busy, due[0].state, "", wait=BUSY)
+    survey = Survey([Bound(sd_id, rows[sd_id], Key(0, b"")) for sd_id, path in paths.items() if path not in found.ids])
+    lost = {one.sd_id for one in survey.absent}
+    _spare_databases(context, survey)
+    absent = [one.sd_id for one in survey.absent]
+    over += [wanted[sd_id].id for sd_id in lost.difference(absent)]
+    if absent:
+        over += _remove_missing(context, {sd_id: wanted[sd_id] for sd_id in absent}, paths)
+    with context.database.transaction() as tx:
+        rechecks.finish(tx, over)
+        if due[0].state in ("held", "approved"):
+            fuse.mend(context, tx)
+    return len(over)
+
+
+def _read(tx: Transaction, sd_ids: Iterable[int]) -> tuple[dict[int, str], set[int]]:
+    """Locations of those descriptors that are bound or marked as missing, and which are in the queue.
+
+    Those that the metastore has dropped, or moved to another file system, are neither.
+    """
+    wanted = sorted(sd_ids)
+    if not wanted:
+        return {}, set()
+    rows = tx.rows(f"SELECT SD_ID, LOCATION, NAME FROM SDS WHERE SD_ID IN ({marks(wanted)})", wanted)
+    looked_at = {int(sd_id): location for sd_id, location, name in rows if name is not None and bytes(name) != NOT_OURS}
+    return looked_at, {int(sd_id) for sd_id, _, name in rows if name is None}
+
+
+def _remove_missing(context: Context, wanted: dict[int, Recheck], paths: dict[int, str]) -> list[int]:
+    """Remove what is missing, unless the fuse holds it; the rechecks that are over."""
+    over: list[int] = []
+    approved = {sd_id: one for sd_id, one in wanted.items() if one.state == "approved"}
+    for group in _allowed(context, wanted, paths) if not approved else [approved]:
+        with context.database.transaction() as tx:
+            removal = journal.begin_removal(tx, Cause("missing", commonpath([paths[sd_id] for sd_id in group])))
+        remove(context, removal, "missing", sorted(group))
+        with context.database.transaction() as tx:
+            journal.end_removal(tx, removal)
+        over += [one.id for one in group.values()]
+    return over
+
+
+def _allowed(context: Context, wanted: dict[int, Recheck], paths: dict[int, str]) -> Iterator[dict[int, Recheck]]:
+    """Those that may be removed now; the others are held."""
+    with context.database.reading() as tx:
+        homes = fuse.read_protected(context, tx)
+    above = {sd_id: _protected_above(paths[sd_id], homes) for sd_id in wanted}
+    found = look(context.namenode, {path for some in above.values() for path in some})
+    torn = {
+        sd_id: gone[0] for sd_id, some in above.items() if (gone := [path for path in some if path not in found.ids])
+    }
+    rest = {sd_id: one for sd_id, one in wanted.items() if sd_id not in torn}
+    with context.database.transaction() as tx:
+        allowed = fuse.allowance(context, tx)
+        if torn:
+            sentence = f"{next(iter(torn.values()))}, which holds whole databases, is gone."
+            fuse.blow(context, tx, sentence)
+            rechecks.settle(tx, [wanted[sd_id].id for sd_id in torn], "held", sentence)
+        if len(rest) > allowed:
+            sentence = f"{len(rest)} objects without a directory would be removed, {allowed} are allowed now."
+            fuse.blow(context, tx, sentence)
+            rechecks.settle(tx, [one.id for one in rest.values()], "held", sentence)
+            rest = {}
+    if rest:
+        yield rest
+
+
+def _protected_above(path: str, homes: Sequence[str]) -> list[str]:
+    """The directories above a path that hold whole databases, the highest first."""
+    parts = path.strip("/").split("/")
+    above = ["/" + "/".join(parts[:depth]) for depth in range(1, len(parts))]
+    return [prefix for prefix in above if fuse.is_protected(prefix, homes)]

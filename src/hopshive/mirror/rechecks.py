@@ -1,0 +1,138 @@
+"""The table of what is to be looked at again: everything between an event and its effect, so that a crash forgets nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from hopshive.database import marks
+from hopshive.mirror.tree import MISSING, decoded, encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from hopshive.database import Row, Transaction
+
+Kind = Literal["unlink", "trash", "rename", "replace", "missing", "restore"]
+State = Literal["waiting", "held", "approved", "reported", "comparing"]
+# Seconds between two looks at what a human must decide on: it may have been put right.
+LOOK_AGAIN = 30.0
+_COLUMNS = "id, kind, path, target, inode, sd_id, txid, event_at, state, removal"
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """A directory that went, moved, was overwritten, was never there, or came back. Times are UTC."""
+
+    kind: Kind
+    path: str
+    target: str = ""
+    inode: int | None = None
+    sd_id: int | None = None
+    txid: int = 0
+    event_at: datetime | None = None
+    state: State = "waiting"
+    id: int = 0
+    removal: int | None = None
+
+
+def add(tx: Transaction, rechecks: Sequence[tuple[Recheck, float]]) -> None:
+    """Add some, each with the seconds until it is due."""
+    tx.many(
+        "INSERT INTO {state}.recheck (kind, path, target, inode, sd_id, txid, event_at, due, state)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, UTC_TIMESTAMP(3) + INTERVAL %s SECOND, %s)",
+        [
+            (
+                one.kind,
+                encoded(one.path),
+                encoded(one.target),
+                one.inode,
+                one.sd_id,
+                one.txid,
+                one.event_at,
+                wait,
+                one.state,
+            )
+            for one, wait in rechecks
+        ],
+    )
+
+
+def due(tx: Transaction, limit: int, *, missing: bool) -> list[Recheck]:
+    """Those whose time has come, the oldest event first; of the kind `missing`, or of the others."""
+    kind = "= 'missing'" if missing else "<> 'missing'"
+    rows = tx.rows(
+        f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE due <= UTC_TIMESTAMP(3)"
+        f" AND state IN ('waiting', 'approved', 'held', 'reported') AND kind {kind} ORDER BY due, id LIMIT %s",
+        (limit,),
+    )
+    return [_made(row) for row in rows]
+
+
+def by_descriptor(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
+    """The storage descriptors that a recheck of the kind `missing` is about already, with the path that was missing."""
+    if not sd_ids:
+        return {}
+    sql = f"SELECT sd_id, path FROM {{state}}.recheck WHERE sd_id IN ({marks(sd_ids)})"
+    return {int(sd_id): decoded(path) for sd_id, path in tx.rows(sql, sd_ids)}
+
+
+def hasten(tx: Transaction, path: str, wait: float) -> None:
+    """What is missing at or beneath a path was seen to go: it waits the shorter time."""
+    tx.execute(
+        "UPDATE {state}.recheck SET due = LEAST(due, UTC_TIMESTAMP(3) + INTERVAL %s SECOND)"
+        " WHERE kind = 'missing' AND (path = %s OR path LIKE %s)",
+        (wait, encoded(path), _beneath(path)),
+    )
+
+
+def look_at_once(tx: Transaction, path: str, *, whole: bool) -> None:
+    """Something came to a path: what is missing there, or beneath, goes back into the queue and keeps its time."""
+    tx.execute(
+        "UPDATE SDS s JOIN {state}.recheck r ON r.sd_id = s.SD_ID SET s.NAME = NULL"
+        " WHERE r.kind = 'missing' AND (r.path = %s OR %s AND r.path LIKE %s) AND s.NAME = %s",
+        (encoded(path), whole, _beneath(path), MISSING),
+    )
+
+
+def _beneath(path: str) -> bytes:
+    """A pattern for LIKE."""
+    return encoded(path).replace(b"\\", b"\\\\").replace(b"%", b"\\%").replace(b"_", b"\\_") + b"/%"
+
+
+def forget(tx: Transaction, sd_ids: Sequence[int]) -> None:
+    """What was missing of some storage descriptors is no longer of interest."""
+    if sd_ids:
+        tx.execute(f"DELETE FROM {{state}}.recheck WHERE sd_id IN ({marks(sd_ids)})", sd_ids)
+
+
+def finish(tx: Transaction, ids: Sequence[int]) -> None:
+    """Their time is over."""
+    if ids:
+        tx.execute(f"DELETE FROM {{state}}.recheck WHERE id IN ({marks(ids)})", ids)
+
+
+def settle(tx: Transaction, ids: Sequence[int], state: State, message: str, wait: float = LOOK_AGAIN) -> None:
+    """Give some another state, and look again after `wait` seconds."""
+    if ids:
+        tx.execute(
+            "UPDATE {state}.recheck SET state = %s, message = %s, due = UTC_TIMESTAMP(3) + INTERVAL %s SECOND"
+            f" WHERE id IN ({marks(ids)})",
+            (state, message[:1000], wait, *ids),
+        )
+
+
+def set_removal(tx: Transaction, recheck: int, removal: int) -> None:
+    """Remember which removal it has begun, to go on with it after a crash."""
+    tx.execute("UPDATE {state}.recheck SET removal = %s WHERE id = %s", (removal, recheck))
+
+
+def counts(tx: Transaction) -> dict[str, int]:
+    """How many there are, by state."""
+    return {str(state): int(n) for state, n in tx.rows("SELECT state, COUNT(*) FROM {state}.recheck GROUP BY state")}
+
+
+def _made(row: Row) -> Recheck:
+    number, kind, path, target, inode, sd_id, txid, event_at, state, removal = row
+    return Recheck(kind, decoded(path), decoded(target), inode, sd_id, txid, event_at, state, number, removal)

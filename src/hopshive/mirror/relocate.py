@@ -1,0 +1,71 @@
+"""The policy `follow`: the metastore's locations are moved along with a directory that was moved."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hopshive.database import marks
+from hopshive.mirror import rechecks
+from hopshive.mirror.context import look
+from hopshive.mirror.tree import lock
+from hopshive.paths import is_below
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hopshive.database import Transaction
+    from hopshive.mirror.context import Context
+    from hopshive.mirror.rechecks import Recheck
+    from hopshive.mirror.tree import Bound
+
+_URI = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*", re.IGNORECASE)
+
+
+def moved(location: str, path: str, source: str, target: str) -> str | None:
+    """The location that `location`, whose path is `path`, has after `source` became `target`; None if it lies elsewhere."""
+    if not is_below(path, source):
+        return None
+    uri = _URI.match(location)
+    return (uri.group() if uri else "") + target + path[len(source) :]
+
+
+def relocate(context: Context, recheck: Recheck, pages: Iterable[Sequence[Bound]]) -> bool:
+    """Move the locations of descriptors, page by page, and look again at once; False if some have no place to go to.
+
+    The trigger puts each descriptor back in the queue, which binds it to its new place.
+    """
+    whole = True
+    for page in pages:
+        wanted: dict[int, str] = {}
+        for one in page:
+            path = context.file_system.path_of(one.location) or ""
+            place = moved(one.location, path, recheck.path, recheck.target)
+            if place:
+                wanted[one.sd_id] = place
+        paths = {sd_id: context.file_system.path_of(place) or "" for sd_id, place in wanted.items()}
+        found = look(context.namenode, paths.values())
+        there = {sd_id: place for sd_id, place in wanted.items() if paths[sd_id] in found.ids}
+        whole = whole and len(there) == len(page)
+        with context.database.transaction() as tx:
+            free = lock(tx, {one.sd_id: one.location for one in page if one.sd_id in there})
+            tx.many("UPDATE SDS SET LOCATION = %s WHERE SD_ID = %s", [(there[sd_id], sd_id) for sd_id in free])
+            _move_databases(context, tx, recheck, [-sd_id for sd_id in free if sd_id < 0])
+    if whole:
+        with context.database.transaction() as tx:
+            rechecks.settle(tx, [recheck.id], "waiting", "", wait=0)
+    return whole
+
+
+def _move_databases(context: Context, tx: Transaction, recheck: Recheck, db_ids: Sequence[int]) -> None:
+    if not db_ids:
+        return
+    sql = f"SELECT DB_ID, DB_LOCATION_URI, DB_MANAGED_LOCATION_URI FROM DBS WHERE DB_ID IN ({marks(db_ids)}) FOR UPDATE"
+    for db_id, *locations in tx.rows(sql, db_ids):
+        places = []
+        for location in locations:
+            path = context.file_system.path_of(location)
+            places.append((moved(location, path, recheck.path, recheck.target) if path else None) or location)
+        tx.execute(
+            "UPDATE DBS SET DB_LOCATION_URI = %s, DB_MANAGED_LOCATION_URI = %s WHERE DB_ID = %s", (*places, db_id)
+        )

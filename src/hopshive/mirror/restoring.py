@@ -1,0 +1,75 @@
+"""Restoring: what was removed comes back with its directory, by itself if that has the inode that it had, or by hand."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from hopshive import journal
+from hopshive.mirror import rechecks
+from hopshive.mirror.context import look
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from hopshive.journal import Entry
+    from hopshive.mirror.context import Context
+    from hopshive.mirror.rechecks import Recheck
+
+log = logging.getLogger(__name__)
+
+
+def process(context: Context, recheck: Recheck) -> None:
+    """Restore what was removed at or beneath a path, as far as its directories are the ones that were removed."""
+    if context.config.journal.automatic:
+        with context.database.reading() as tx:
+            entries = journal.restorable(tx, path=recheck.path)
+        restore(context, entries, same_inode=True)
+    with context.database.transaction() as tx:
+        rechecks.finish(tx, [recheck.id])
+
+
+def restore(
+    context: Context,
+    entries: Sequence[Entry],
+    *,
+    same_inode: bool = False,
+    progress: Callable[[int], None] = lambda _: None,
+) -> tuple[int, list[str]]:
+    """Put objects back, in bounded transactions; how many there were, and a sentence for each that could not be.
+
+    `same_inode` leaves those alone whose directory is another than it was. Raises NameNodeError and DatabaseError: what
+    was restored until then stays.
+    """
+    done = 0
+    problems: list[str] = []
+    for batch in _batches(list(entries), context.config.mirror.batch):
+        found = look(context.namenode, [entry.path for entry in batch if entry.path])
+        ready = []
+        for entry in batch:
+            inode = found.ids.get(entry.path)
+            if entry.path and inode is None:
+                if not same_inode:
+                    problems.append(f"{entry.kind} {entry.name}: its directory {entry.path} is not there.")
+            elif not same_inode or not entry.path or inode == entry.inode:
+                ready.append(entry.id)
+        while ready:
+            with context.database.transaction() as tx:
+                step = journal.restore_next(tx, ready, context.config.mirror.batch)
+            for one in step.restored:
+                context.metrics.restored.labels(one.kind).inc()
+            done += len(step.restored)
+            problems += step.conflicts
+            settled = {one.id for one in step.restored} | set(step.refused)
+            ready = [number for number in ready if number not in settled]
+            progress(done)
+            if step.done:
+                break
+    for problem in problems if same_inode else ():
+        log.warning("Not restored: %s", problem)
+    return done, problems
+
+
+def _batches(entries: list[Entry], size: int) -> Iterator[list[Entry]]:
+    for start in range(0, len(entries), size):
+        yield entries[start : start + size]

@@ -1,0 +1,320 @@
+"""The mirrored inodes: which directories the metastore refers to, as rows that its foreign keys can point at.
+
+A row is (parent id, name, id) of a directory. Only the mirror writes rows and only the mirror binds storage descriptors to
+them, so a row that nothing is bound to may be deleted: deleting a row with something bound would take it along.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hopshive.database import marks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from hopshive.database import Database, Transaction
+
+# HDFS, INodeId.ROOT_INODE_ID: the inode of /.
+ROOT = 16385
+# The SDS columns that bind; see hopshive.schema. All NULL: not looked at yet.
+NOT_OURS = b""  # NAME of a descriptor that lies elsewhere, or nowhere
+MISSING = b"/"  # NAME of a descriptor whose directory was not there; no directory is called so
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Primary key of a row."""
+
+    parent: int
+    name: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A storage descriptor and where it points."""
+
+    sd_id: int
+    location: str
+    key: Key
+
+
+@dataclass(slots=True)
+class Found:
+    """What the NameNode said of some paths: the file id of each that exists, `/` and all ancestors included."""
+
+    ids: dict[str, int] = field(default_factory=dict)
+
+    def key(self, path: str) -> Key | None:
+        """The row of a path, or None if the path is not there (or is the root, which is no row)."""
+        parent, _, name = path.rpartition("/")
+        above = self.ids.get(parent or "/")
+        if path not in self.ids or above is None or not name:
+            return None
+        return Key(above, encoded(name))
+
+    def chain(self, path: str) -> list[tuple[str, Key, int]]:
+        """Path, key and id of each inode from below the root to `path`, which exists."""
+        rows = []
+        for prefix in prefixes(path):
+            key = self.key(prefix)
+            if key is not None:
+                rows.append((prefix, key, self.ids[prefix]))
+        return rows
+
+
+def encoded(text: str) -> bytes:
+    """As HDFS keeps a name: UTF-8."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def decoded(value: bytes) -> str:
+    """The other way."""
+    return value.decode("utf-8", "surrogateescape")
+
+
+def prefixes(path: str) -> Iterator[str]:
+    """`/a`, `/a/b`, `/a/b/c` of `/a/b/c`."""
+    at = path.find("/", 1)
+    while at > 0:
+        yield path[:at]
+        at = path.find("/", at + 1)
+    if path != "/":
+        yield path
+
+
+class Known:
+    """Paths that an event may be about: those of mirrored directories and of what is missing, with their ancestors.
+
+    Hashes of this process, 8 bytes each: a path that only seems known costs one recheck that finds nothing.
+    """
+
+    def __init__(self) -> None:
+        self._hashes: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def __contains__(self, path: str) -> bool:
+        return hash(path) in self._hashes
+
+    def add(self, path: str) -> None:
+        """Add a path and its ancestors."""
+        hashes = self._hashes
+        while path and path != "/":
+            code = hash(path)
+            if code in hashes:
+                return
+            hashes.add(code)
+            path = path.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A directory that was made anew: under its key stands another inode now."""
+
+    path: str
+    inode: int
+
+
+def write_chains(tx: Transaction, found: Found, paths: Iterable[str]) -> list[Replaced]:
+    """Insert the inodes of some paths, all there; returns those whose id has changed."""
+    wanted: dict[Key, tuple[str, int]] = {}
+    for path in paths:
+        for prefix, key, inode in found.chain(path):
+            wanted[key] = (prefix, inode)
+    there = read_rows(tx, wanted)
+    fresh = [(key.parent, key.parent, key.name, inode) for key, (_, inode) in wanted.items() if key not in there]
+    tx.many("INSERT INTO {inodes} (partition_id, parent_id, name, id) VALUES (%s, %s, %s, %s)", fresh)
+    replaced = []
+    for key, (path, inode) in wanted.items():
+        before = there.get(key)
+        if before is not None and before != inode:
+            tx.execute(
+                "UPDATE {inodes} SET id = %s WHERE partition_id = %s AND parent_id = %s AND name = %s",
+                (inode, key.parent, key.parent, key.name),
+            )
+            replaced.append(Replaced(path, before))
+    return replaced
+
+
+def read_rows(tx: Transaction, keys: Iterable[Key]) -> dict[Key, int]:
+    """The ids of those rows that are there, locked: nobody may prune what is about to be bound to, or to lie beneath."""
+    by_parent: dict[int, list[bytes]] = {}
+    for key in keys:
+        by_parent.setdefault(key.parent, []).append(key.name)
+    there: dict[Key, int] = {}
+    for parent, names in by_parent.items():
+        where = f"partition_id = %s AND parent_id = %s AND name IN ({marks(names)})"
+        sql = f"SELECT name, id FROM {{inodes}} WHERE {where} LOCK IN SHARE MODE"
+        there |= {Key(parent, bytes(name)): int(inode) for name, inode in tx.rows(sql, (parent, parent, *names))}
+    return there
+
+
+def row_of(tx: Transaction, path: str) -> tuple[Key, int] | None:
+    """Key and id of the row of a path, followed from the root; None if it is not mirrored."""
+    at = ROOT
+    key = None
+    for name in path.strip("/").split("/"):
+        key = Key(at, encoded(name))
+        inode = tx.value(
+            "SELECT id FROM {inodes} WHERE partition_id = %s AND parent_id = %s AND name = %s", (at, at, key.name)
+        )
+        if inode is None:
+            return None
+        at = int(inode)
+    return (key, at) if key else None
+
+
+def lock(tx: Transaction, locations: Mapping[int, str]) -> list[int]:
+    """Lock storage descriptors, sd_id to location: those that still lie there and that nobody else has locked.
+
+    The metastore holds a lock on what it is changing; who waited for it would stand in its way with everything else.
+    """
+    if not locations:
+        return []
+    sql = f"SELECT SD_ID, LOCATION FROM SDS WHERE SD_ID IN ({marks(list(locations))}) FOR UPDATE SKIP LOCKED"
+    return [int(sd_id) for sd_id, location in tx.rows(sql, list(locations)) if location == locations[int(sd_id)]]
+
+
+def bind(tx: Transaction, keys: Mapping[int, Key]) -> int:
+    """Set the foreign keys of storage descriptors that this transaction has locked."""
+    rows = [(key.parent, key.name, sd_id) for sd_id, key in sorted(keys.items())]
+    if not rows:
+        return 0
+    union = "SELECT %s AS parent_id, %s AS name, %s AS sd_id" + " UNION ALL SELECT %s, %s, %s" * (len(rows) - 1)
+    sql = (
+        f"UPDATE SDS s JOIN ({union}) v ON v.sd_id = s.SD_ID"
+        " SET s.PARTITION_ID = v.parent_id, s.PARENT_ID = v.parent_id, s.NAME = v.name"
+    )
+    return tx.execute(sql, [value for row in rows for value in row])
+
+
+def mark(tx: Transaction, sd_ids: Sequence[int], name: bytes) -> int:
+    """Take storage descriptors out of the queue without binding them."""
+    if not sd_ids:
+        return 0
+    sql = f"UPDATE SDS SET PARTITION_ID = NULL, PARENT_ID = NULL, NAME = %s WHERE SD_ID IN ({marks(sd_ids)})"
+    return tx.execute(sql, (name, *sd_ids))
+
+
+def subtree(database: Database, root: Key | None, inode: int | None, page: int) -> Iterator[list[Bound]]:
+    """What is bound at a row and beneath an inode, in pages of at most about `page` rows.
+
+    Each page is a transaction of its own. What was bound, unbound or removed since is in a page or not.
+    """
+    if root is not None:
+        with database.reading() as tx:
+            at = _bound(tx, root.parent, root.name, root.name)
+        if at:
+            yield at
+    stack = [inode] if inode is not None else []
+    seen: set[int] = set()
+    while stack:
+        parent = stack.pop()
+        if parent in seen:  # a directory that was moved stands under both of its names for a while
+            continue
+        seen.add(parent)
+        last = b""
+        while True:
+            with database.reading() as tx:
+                rows = children(tx, parent, last, page)
+                if not rows:
+                    break
+                bound = _bound(tx, parent, rows[0][0], rows[-1][0])
+                stack += with_children(tx, [inode for _, inode in rows])
+            if bound:
+                yield bound
+            last = rows[-1][0]
+            if len(rows) < page:
+                break
+
+
+def children(tx: Transaction, parent: int, after: bytes, limit: int) -> list[tuple[bytes, int]]:
+    """Names and ids of the rows beneath an inode, a page."""
+    rows = tx.rows(
+        "SELECT name, id FROM {inodes} WHERE partition_id = %s AND parent_id = %s AND name > %s ORDER BY name LIMIT %s",
+        (parent, parent, after, limit),
+    )
+    return [(bytes(name), int(inode)) for name, inode in rows]
+
+
+def with_children(tx: Transaction, inodes: Sequence[int]) -> list[int]:
+    """Those that have rows beneath them."""
+    if not inodes:
+        return []
+    sql = f"SELECT DISTINCT partition_id FROM {{inodes}} WHERE partition_id IN ({marks(inodes)})"
+    return [int(row[0]) for row in tx.rows(sql, inodes)]
+
+
+def _bound(tx: Transaction, parent: int, first: bytes, last: bytes) -> list[Bound]:
+    rows = tx.rows(
+        "SELECT SD_ID, LOCATION, NAME FROM SDS WHERE PARTITION_ID = %s AND PARENT_ID = %s AND NAME BETWEEN %s AND %s",
+        (parent, parent, first, last),
+    )
+    return [Bound(int(sd_id), location, Key(parent, bytes(name))) for sd_id, location, name in rows]
+
+
+def prune(database: Database, path: str, inode: int | None, page: int) -> int:
+    """Delete the rows that nothing needs: beneath an inode, at a path, and above it as far as that goes; how many."""
+    gone = prune_below(database, inode, page) if inode is not None else 0
+    for prefix in reversed(list(prefixes(path))):
+        with database.transaction() as tx:
+            found = row_of(tx, prefix)
+            if found is not None:
+                key, _ = found
+                if not _prune_between(tx, key.parent, key.name, key.name):
+                    break
+                gone += 1
+    return gone
+
+
+def prune_below(database: Database, inode: int, page: int) -> int:
+    """The same for all that lies beneath an inode, a page a transaction."""
+    gone = 0
+    last = b""
+    while True:
+        with database.reading() as tx:
+            rows = children(tx, inode, last, page)
+            deeper = with_children(tx, [child for _, child in rows])
+        if not rows:
+            return gone
+        gone += sum(prune_below(database, child, page) for child in deeper if child != inode)
+        last = rows[-1][0]
+        with database.transaction() as tx:
+            gone += _prune_between(tx, inode, rows[0][0], last)
+
+
+def _prune_between(tx: Transaction, parent: int, first: bytes, last: bytes) -> int:
+    """Delete those of some rows that nothing is bound to and nothing lies beneath.
+
+    They are locked first and looked at in statements of their own, each of which sees what was committed when it began.
+    """
+    where = "partition_id = %s AND parent_id = %s AND name BETWEEN %s AND %s"
+    arguments = (parent, parent, first, last)
+    rows = {
+        bytes(name): int(inode)
+        for name, inode in tx.rows(f"SELECT name, id FROM {{inodes}} WHERE {where} FOR UPDATE", arguments)
+    }
+    if not rows:
+        return 0
+    used = {
+        bytes(row[0])
+        for row in tx.rows(
+            "SELECT DISTINCT NAME FROM SDS WHERE PARTITION_ID = %s AND PARENT_ID = %s AND NAME BETWEEN %s AND %s",
+            arguments,
+        )
+    }
+    needed = set(with_children(tx, list(rows.values()))) - _twins(tx, list(rows.values()))
+    names = [name for name, inode in rows.items() if name not in used and inode not in needed]
+    if not names:
+        return 0
+    sql = f"DELETE FROM {{inodes}} WHERE partition_id = %s AND parent_id = %s AND name IN ({marks(names)})"
+    return tx.execute(sql, (parent, parent, *names))
+
+
+def _twins(tx: Transaction, inodes: Sequence[int]) -> set[int]:
+    """Those that stand under two names."""
+    sql = f"SELECT id FROM {{inodes}} WHERE id IN ({marks(inodes)}) GROUP BY id HAVING COUNT(*) > 1"
+    return {int(row[0]) for row in tx.rows(sql, inodes)}

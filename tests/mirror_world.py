@@ -1,0 +1,189 @@
+"""A small warehouse for tests of the mirror: a real NameNode, a real database, and rows as the metastore writes them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hopshive.config import Config, DatabaseConfig, HdfsConfig, MirrorConfig
+from hopshive.metrics import Metrics
+from hopshive.mirror import Mirror
+from hopshive.mirror.check import differences
+from hopshive.namenode import NameNode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hopshive.database import Database
+    from hopshive.mirror.check import Difference
+    from tests.metastore_db import Metastore
+    from tests.servers import Hdfs
+
+TRASH = "/user/hdfs/.Trash/Current"
+
+
+class Files:
+    """What a user does on HDFS, through WebHDFS."""
+
+    def __init__(self, hdfs: Hdfs) -> None:
+        self._hdfs = hdfs
+
+    def ask(self, method: str, operation: str, path: str, **parameters: str) -> Any:
+        """One request; the JSON that comes back."""
+        query = urllib.parse.urlencode({"op": operation, "user.name": self._hdfs.user, **parameters})
+        url = f"{self._hdfs.url}/webhdfs/v1{urllib.parse.quote(path)}?{query}"
+        with urllib.request.urlopen(urllib.request.Request(url, method=method)) as answer:  # noqa: S310
+            return json.loads(answer.read() or b"{}")
+
+    def ready(self, seconds: float = 30) -> None:
+        """Wait until directories can be made."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                self.mkdir("/tmp")  # noqa: S108
+                return
+            except (urllib.error.HTTPError, OSError):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+    def mkdir(self, path: str) -> None:
+        assert self.ask("PUT", "MKDIRS", path)["boolean"]
+
+    def delete(self, path: str) -> None:
+        assert self.ask("DELETE", "DELETE", path, recursive="true")["boolean"], path
+
+    def move(self, path: str, target: str) -> None:
+        self.mkdir(target.rpartition("/")[0])
+        assert self.ask("PUT", "RENAME", path, destination=target)["boolean"], (path, target)
+
+    def trash(self, path: str) -> str:
+        self.move(path, TRASH + path)
+        return TRASH + path
+
+
+class World:
+    """One warehouse below a directory of its own; `settle` lets the mirror come to rest."""
+
+    def __init__(self, metastore: Metastore, hdfs: Hdfs, root: str, mirror: MirrorConfig | None = None) -> None:
+        self.metastore = metastore
+        self.root = root
+        self.uri = f"hdfs://127.0.0.1:{hdfs.rpc_port}"
+        self.files = Files(hdfs)
+        self.config = Config(
+            database=DatabaseConfig(
+                unix_socket=metastore.mariadb.socket, user="root", metastore=metastore.server.database
+            ),
+            hdfs=HdfsConfig([self.uri], [f"127.0.0.1:{hdfs.rpc_port}"], hdfs.user),
+            mirror=mirror or MirrorConfig(grace=0, unbound_grace=0, rename_grace=0, poll=0),
+        )
+        self.namenode = NameNode(self.config.namenodes, hdfs.user)
+        self.database: Database = metastore.database()
+        self.ids = itertools.count(1)
+        self.files.ready()
+        self.mirror = self.start()
+
+    def close(self) -> None:
+        self.namenode.close()
+        self.database.close()
+
+    def start(self, **settings: Any) -> Mirror:
+        """Another mirror, as after a restart; `settings` are those of MirrorConfig."""
+        self.config = replace(self.config, mirror=replace(self.config.mirror, **settings))
+        self.mirror = Mirror(self.config, self.database, self.namenode, Metrics())
+        self.mirror.start()
+        return self.mirror
+
+    def settle(self, turns: int = 200) -> None:
+        """Steps until two in a row found nothing to do."""
+        idle = 0
+        for _ in range(turns):
+            idle = 0 if self.mirror.step() else idle + 1
+            if idle == 2:
+                return
+        raise AssertionError("the mirror does not come to rest")
+
+    # --- as the metastore writes ----------------------------------------------------------------------------------
+
+    def make_database(self, name: str, *, managed: bool = False) -> int:
+        """Directory and row; with `managed`, a second directory."""
+        number = next(self.ids)
+        places = [f"{self.root}/external/{name}.db"] + ([f"{self.root}/managed/{name}.db"] if managed else [])
+        for path in places:
+            self.files.mkdir(path)
+        second = f"'{self.uri}{places[1]}'" if managed else "NULL"
+        self.metastore.execute(
+            "INSERT IGNORE INTO CTLGS (CTLG_ID, NAME, LOCATION_URI) VALUES (1, 'hive', 'x')",
+            "INSERT INTO DBS (DB_ID, NAME, DB_LOCATION_URI, DB_MANAGED_LOCATION_URI, CTLG_NAME)"
+            f" VALUES ({number}, '{name}', '{self.uri}{places[0]}', {second}, 'hive')",
+        )
+        return number
+
+    def make_table(self, db_id: int, name: str, path: str, *, directory: bool = True, view: bool = False) -> int:
+        """Directory and rows of an unpartitioned table; its id."""
+        if directory and not view:
+            self.files.mkdir(path)
+        number = next(self.ids)
+        location = "NULL" if view else f"'{self.uri}{path}'"
+        self.metastore.execute(
+            f"INSERT INTO CDS (CD_ID) VALUES ({number})",
+            f"INSERT INTO SERDES (SERDE_ID) VALUES ({number})",
+            "INSERT INTO SDS (SD_ID, CD_ID, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, NUM_BUCKETS, LOCATION, SERDE_ID)"
+            f" VALUES ({number}, {number}, b'0', b'0', 1, {location}, {number})",
+            "INSERT INTO TBLS (TBL_ID, CREATE_TIME, DB_ID, LAST_ACCESS_TIME, RETENTION, SD_ID, TBL_NAME, TBL_TYPE)"
+            f" VALUES ({number}, 0, {db_id}, 0, 0, {number}, '{name}', '{'VIRTUAL_VIEW' if view else 'MANAGED_TABLE'}')",
+            f"INSERT INTO TABLE_PARAMS (TBL_ID, PARAM_KEY, PARAM_VALUE) VALUES ({number}, 'k', 'v')",
+        )
+        return number
+
+    def make_partitions(self, table: int, paths: Sequence[str], *, directories: bool = True) -> list[int]:
+        """Directories and rows of partitions named by the last component."""
+        numbers = []
+        for path in paths:
+            if directories:
+                self.files.mkdir(path)
+            number = next(self.ids)
+            numbers.append(number)
+            self.metastore.execute(
+                "INSERT INTO SDS (SD_ID, CD_ID, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, NUM_BUCKETS, LOCATION)"
+                f" VALUES ({number}, {table}, b'0', b'0', 1, '{self.uri}{path}')",
+                "INSERT INTO PARTITIONS (PART_ID, CREATE_TIME, LAST_ACCESS_TIME, PART_NAME, SD_ID, TBL_ID)"
+                f" VALUES ({number}, 0, 0, '{path.rpartition('/')[2]}', {number}, {table})",
+            )
+        return numbers
+
+    # --- what is there --------------------------------------------------------------------------------------------
+
+    def objects(self) -> set[str]:
+        """`db`, `db.table`, `db.table/partition` of all that the metastore has, but the default database."""
+        databases = self.metastore.execute("SELECT NAME FROM DBS WHERE NAME <> 'default'")
+        tables = self.metastore.execute("SELECT d.NAME, t.TBL_NAME FROM TBLS t JOIN DBS d USING (DB_ID)")
+        partitions = self.metastore.execute(
+            "SELECT d.NAME, t.TBL_NAME, p.PART_NAME FROM PARTITIONS p JOIN TBLS t USING (TBL_ID) JOIN DBS d USING (DB_ID)"
+        )
+        return (
+            {name for (name,) in databases}
+            | {f"{database}.{table}" for database, table in tables}
+            | {f"{database}.{table}/{part}" for database, table, part in partitions}
+        )
+
+    def rechecks(self) -> list[tuple[str, str]]:
+        """Kind and state of what is yet to be decided."""
+        return [
+            (str(a), str(b)) for a, b in self.metastore.execute("SELECT kind, state FROM {state}.recheck ORDER BY id")
+        ]
+
+    def bound(self, sd_id: int) -> bool:
+        """Whether a storage descriptor has its foreign key."""
+        return bool(self.metastore.execute(f"SELECT PARTITION_ID IS NOT NULL FROM SDS WHERE SD_ID = {sd_id}")[0][0])
+
+    def differences(self) -> list[Difference]:
+        """What `hopshive check` would tell, but garbage."""
+        found = differences(self.config, self.database, self.namenode, settle=0)
+        return [one for one in found if one.kind != "garbage"]

@@ -1,0 +1,402 @@
+"""The mirror against a real NameNode and a real database: what each action on a directory leads to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hopshive.errors import Refused
+from hopshive.mirror import follow
+from hopshive.state import write_setting
+from tests.metastore_db import with_schema
+from tests.mirror_world import TRASH, World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.metastore_db import Metastore
+    from tests.servers import Hdfs, MariaDB
+
+OWNED = ("journal", "removal", "recheck", "candidate", "position", "request")
+
+
+@pytest.fixture(scope="module")
+def metastore(mariadb: MariaDB, hive_home: Path) -> Iterator[Metastore]:
+    with with_schema(mariadb, hive_home, "mirror") as made:
+        yield made
+
+
+@pytest.fixture
+def world(metastore: Metastore, hdfs: Hdfs, request: pytest.FixtureRequest) -> Iterator[World]:
+    """An empty warehouse of its own."""
+    metastore.execute(
+        "DELETE FROM {inodes}",
+        "DELETE FROM SDS",
+        *(f"DELETE FROM {table}" for table in ("PARTITIONS", "TABLE_PARAMS", "TBLS", "DBS", "SERDES", "CDS")),
+        *(f"DELETE FROM {{state}}.{table}" for table in OWNED),
+        "DELETE FROM {state}.setting WHERE name IN ('fuse', 'cluster_id')",
+    )
+    made = World(metastore, hdfs, "/" + request.node.name.replace("[", "-").rstrip("]"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def db(world: World) -> int:
+    """A database with both of its directories."""
+    return world.make_database("d", managed=True)
+
+
+@pytest.fixture
+def table(world: World, db: int) -> int:
+    """A table `d.t` with three partitions, in the database's managed directory."""
+    number = world.make_table(db, "t", f"{world.root}/managed/d.db/t")
+    world.make_partitions(number, [f"{world.root}/managed/d.db/t/p={n}" for n in range(3)])
+    world.settle()
+    return number
+
+
+ALL = {"d", "d.t", "d.t/p=0", "d.t/p=1", "d.t/p=2"}
+
+
+# --- binding --------------------------------------------------------------------------------------------------------
+
+
+def test_new_metadata_is_bound_to_the_inodes_of_its_directories(world: World, table: int) -> None:
+    chain = world.namenode.chain(f"{world.root}/managed/d.db/t")
+    assert chain is not None
+    row = world.metastore.execute(f"SELECT PARENT_ID, NAME FROM SDS WHERE SD_ID = {table}")[0]
+    assert row == (chain[-2].file_id, b"t")
+    assert world.differences() == []
+
+
+def test_a_view_and_other_file_systems_are_never_bound_and_never_removed(world: World, db: int) -> None:
+    world.make_table(db, "v", "", view=True)
+    number = world.make_table(db, "s", "/nowhere", directory=False)
+    world.metastore.execute(f"UPDATE SDS SET LOCATION = 's3a://bucket/x' WHERE SD_ID = {number}")
+    world.settle()
+    world.mirror.compare()
+    world.settle()
+    assert world.objects() == {"d", "d.v", "d.s"}
+    assert not world.bound(number)
+    assert world.differences() == []
+
+
+def test_metadata_whose_directory_was_never_there_goes_when_its_grace_has_passed(world: World, db: int) -> None:
+    world.start(unbound_grace=3600)
+    world.make_table(db, "t", f"{world.root}/elsewhere/t", directory=False)
+    world.settle()
+    assert world.objects() == {"d", "d.t"}
+    assert world.rechecks() == [("missing", "waiting")]
+    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.rechecks() == []
+
+
+def test_metadata_whose_directory_comes_later_is_bound(world: World, db: int) -> None:
+    world.start(unbound_grace=3600)
+    number = world.make_table(db, "t", f"{world.root}/elsewhere/t", directory=False)
+    world.settle()
+    world.files.mkdir(f"{world.root}/elsewhere/t")
+    world.settle()
+    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.settle()
+    assert world.bound(number)
+    assert world.rechecks() == []
+
+
+def test_a_deletion_right_after_the_creation_does_not_wait_the_longer_time(world: World, db: int) -> None:
+    world.start(unbound_grace=3600)
+    path = f"{world.root}/managed/d.db/t"
+    world.make_table(db, "t", path)
+    world.files.delete(path)
+    world.settle()
+    assert world.objects() == {"d"}
+
+
+def test_a_row_that_somebody_has_locked_is_left_and_nobody_waits(world: World, table: int) -> None:
+    other = world.metastore.database()
+    with other.transaction() as tx:
+        tx.execute("UPDATE SDS SET LOCATION = %s WHERE SD_ID = %s", (f"{world.uri}{world.root}/new", table))
+        world.files.mkdir(f"{world.root}/new")
+        world.settle()
+    other.close()
+    world.settle()
+    assert world.bound(table)
+    assert world.differences() == [d for d in world.differences() if d.kind == "no metadata"]
+
+
+# --- deletions ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gone", "left"),
+    [
+        ("managed/d.db/t/p=1", ALL - {"d.t/p=1"}),
+        ("managed/d.db/t", {"d"}),
+        ("managed/d.db", {"d"}),
+        ("external/d.db", ALL),
+    ],
+)
+@pytest.mark.parametrize("trash", [False, True])
+def test_a_deleted_directory_takes_its_object_along(
+    world: World, table: int, gone: str, left: set[str], trash: bool
+) -> None:
+    path = f"{world.root}/{gone}"
+    place = world.files.trash(path) if trash else ""
+    if not trash:
+        world.files.delete(path)
+    world.settle()
+    assert world.objects() == left
+    assert world.rechecks() == []
+    assert world.differences() == []
+    if place:
+        world.files.move(place, path)
+        world.settle()
+        assert world.objects() == ALL
+        assert world.bound(table)
+        assert world.differences() == []
+
+
+@pytest.mark.usefixtures("table")
+def test_a_database_goes_with_both_of_its_directories_and_comes_back_with_them(world: World) -> None:
+    places = [world.files.trash(f"{world.root}/{kind}/d.db") for kind in ("external", "managed")]
+    world.settle()
+    assert world.objects() == set()
+    for place in places:
+        world.files.move(place, place.removeprefix(TRASH))
+    world.settle()
+    assert world.objects() == ALL
+    assert world.differences() == []
+
+
+def test_a_directory_that_is_made_again_within_the_grace_keeps_its_metadata(world: World, table: int) -> None:
+    path = f"{world.root}/managed/d.db/t"
+    world.files.delete(path)
+    for n in range(2):
+        world.files.mkdir(f"{path}/p={n}")
+    world.settle()
+    assert world.objects() == ALL - {"d.t/p=2"}
+    assert world.differences() == []
+    assert world.bound(table)
+
+
+def test_a_removal_of_many_goes_in_bounded_transactions(world: World, db: int) -> None:
+    world.start(batch=7)
+    number = world.make_table(db, "t", f"{world.root}/managed/d.db/t")
+    world.make_partitions(number, [f"{world.root}/managed/d.db/t/p={n}" for n in range(30)])
+    world.settle()
+    place = world.files.trash(f"{world.root}/managed/d.db/t")
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.metastore.execute("SELECT COUNT(*) FROM {state}.journal") == [(31,)]
+    assert world.metastore.execute("SELECT COUNT(*) FROM {inodes} WHERE name LIKE 'p=%'") == [(0,)]
+    world.files.move(place, f"{world.root}/managed/d.db/t")
+    world.settle()
+    assert len(world.objects()) == 32
+
+
+def test_two_tables_on_one_directory_follow_it_both(world: World, db: int) -> None:
+    path = f"{world.root}/shared"
+    world.make_table(db, "a", path)
+    world.make_table(db, "b", path)
+    world.settle()
+    world.files.delete(path)
+    world.settle()
+    assert world.objects() == {"d"}
+
+
+def test_a_partition_outside_of_its_table_follows_its_own_directory(world: World, table: int) -> None:
+    world.make_partitions(table, [f"{world.root}/far/p=9"])
+    world.settle()
+    world.files.delete(f"{world.root}/far")
+    world.settle()
+    assert world.objects() == ALL
+
+
+@pytest.mark.usefixtures("table")
+def test_a_deletion_while_nobody_followed_is_found_by_its_event(world: World) -> None:
+    world.files.delete(f"{world.root}/managed/d.db/t/p=0")
+    world.start()
+    world.settle()
+    assert world.objects() == ALL - {"d.t/p=0"}
+
+
+@pytest.mark.usefixtures("table")
+def test_after_a_gap_in_the_events_a_comparison_finds_what_they_would_have_told(world: World) -> None:
+    world.files.delete(f"{world.root}/managed/d.db/t/p=0")
+    with world.database.transaction() as tx:
+        follow.start_at(tx, world.namenode.current_txid())
+    world.start()
+    world.settle()
+    assert world.objects() == ALL - {"d.t/p=0"}
+    assert world.differences() == []
+
+
+# --- moves ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("table")
+def test_what_is_moved_elsewhere_is_deleted_after_its_grace(world: World) -> None:
+    world.start(rename_grace=3600)
+    path = f"{world.root}/managed/d.db/t"
+    world.files.move(path, f"{world.root}/away/t")
+    world.settle()
+    assert world.objects() == ALL
+    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(f"{world.root}/away/t", path)
+    world.settle()
+    assert world.objects() == ALL
+
+
+def test_with_follow_the_locations_move_along(world: World, table: int) -> None:
+    world.start(rename_policy="follow")
+    world.files.move(f"{world.root}/managed/d.db/t", f"{world.root}/away/t")
+    world.settle()
+    assert world.objects() == ALL
+    assert world.bound(table)
+    assert world.metastore.execute(f"SELECT LOCATION FROM SDS WHERE SD_ID = {table}") == [
+        (f"{world.uri}{world.root}/away/t",)
+    ]
+    assert world.differences() == []
+    assert world.rechecks() == []
+
+
+@pytest.mark.usefixtures("table")
+def test_with_report_nothing_is_removed_until_a_human_approves(world: World) -> None:
+    world.start(rename_policy="report")
+    world.files.move(f"{world.root}/managed/d.db/t", f"{world.root}/away/t")
+    world.settle()
+    assert world.objects() == ALL
+    assert world.rechecks() == [("rename", "reported")]
+    assert world.mirror.approve() == 1
+    world.settle()
+    assert world.objects() == {"d"}
+
+
+def test_a_rename_by_the_metastore_binds_to_the_new_place(world: World, table: int) -> None:
+    world.start(rename_grace=3600)
+    old, new = (f"{world.root}/managed/d.db/{name}" for name in ("t", "u"))
+    world.files.move(old, new)
+    world.settle()
+    world.metastore.execute(f"UPDATE SDS SET LOCATION = REPLACE(LOCATION, '{old}', '{new}')")
+    world.metastore.execute(f"UPDATE TBLS SET TBL_NAME = 'u' WHERE TBL_ID = {table}")
+    world.settle()
+    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.settle()
+    assert world.objects() == {name.replace("d.t", "d.u") for name in ALL}
+    assert world.differences() == []
+    world.files.delete(new)
+    world.settle()
+    assert world.objects() == {"d"}
+
+
+@pytest.mark.usefixtures("table")
+def test_the_move_of_a_directory_above_databases_removes_nothing(world: World) -> None:
+    world.files.move(f"{world.root}/managed", f"{world.root}/moved")
+    world.settle()
+    world.mirror.compare()
+    world.settle()
+    assert world.objects() == ALL
+    assert ("rename", "reported") in world.rechecks()
+    world.files.move(f"{world.root}/moved", f"{world.root}/managed")
+    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.settle()
+    assert world.objects() == ALL
+    assert world.rechecks() == []
+    assert world.differences() == []
+
+
+# --- the fuse -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("table")
+def test_the_fuse_holds_what_is_too_much_until_a_human_approves(world: World) -> None:
+    world.start(max_removals=3)
+    world.files.delete(f"{world.root}/managed/d.db/t")
+    world.settle()
+    assert world.objects() == ALL
+    assert world.rechecks() == [("unlink", "held")]
+    world.mirror.approve()
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.metastore.execute("SELECT COUNT(*) FROM {state}.setting WHERE name = 'fuse'") == [(0,)]
+
+
+@pytest.mark.usefixtures("table")
+def test_the_end_of_the_whole_warehouse_waits_for_a_human(world: World) -> None:
+    world.files.delete(f"{world.root}")
+    world.settle()
+    assert world.objects() == ALL
+    world.mirror.approve()
+    world.settle()
+    assert world.objects() == set()
+    assert world.rechecks() == []
+
+
+@pytest.mark.usefixtures("table")
+def test_the_fuse_mends_itself_when_what_it_holds_is_back(world: World) -> None:
+    world.start(max_removals=1)
+    path = f"{world.root}/managed/d.db/t"
+    place = world.files.trash(path)
+    world.settle()
+    assert world.rechecks() == [("trash", "held")]
+    world.files.move(place, path)
+    world.settle()
+    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.settle()
+    assert world.rechecks() == []
+    assert world.metastore.execute("SELECT COUNT(*) FROM {state}.setting WHERE name = 'fuse'") == [(0,)]
+    assert world.objects() == ALL
+
+
+@pytest.mark.usefixtures("table")
+def test_a_comparison_that_finds_too_much_is_held_whole(world: World) -> None:
+    world.files.delete(f"{world.root}/managed/d.db/t")
+    with world.database.transaction() as tx:
+        follow.start_at(tx, world.namenode.current_txid())
+    world.start(max_removals=3)
+    world.settle()
+    assert world.objects() == ALL
+    assert set(world.rechecks()) == {("missing", "held")}
+    world.mirror.approve()
+    world.settle()
+    assert world.objects() == {"d"}
+
+
+# --- what must not be touched ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("table")
+def test_another_file_system_is_refused(world: World) -> None:
+    with world.database.transaction() as tx:
+        write_setting(tx, "cluster_id", "CID-other")
+    with pytest.raises(Refused, match=r"is the file system CID-.*, but .* follows CID-other\. Nothing was changed"):
+        world.start()
+    assert world.objects() == ALL
+
+
+@pytest.mark.usefixtures("table")
+def test_in_safe_mode_nothing_is_removed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.files.delete(f"{world.root}/managed/d.db/t")
+    monkeypatch.setattr(world.namenode, "safe_mode", lambda: True)
+    world.settle()
+    assert world.objects() == ALL
+    monkeypatch.undo()
+    world.settle()
+    assert world.objects() == {"d"}
+
+
+@pytest.mark.usefixtures("table")
+def test_a_position_is_not_lost_when_nothing_concerned_us(world: World) -> None:
+    world.files.mkdir(f"{world.root}/nothing/of/ours")
+    world.config = replace(world.config)
+    world.settle()
+    mirror = world.start()
+    assert mirror.step() is False or world.objects() == ALL
