@@ -100,14 +100,14 @@ class World:
         self.mirror.start()
         return self.mirror
 
-    def settle(self, turns: int = 200) -> None:
-        """Steps until two in a row found nothing to do."""
+    def settle(self, seconds: float = 20) -> None:
+        """Steps until all events up to now are looked at and two steps in a row found nothing to do."""
+        target = self.namenode.current_txid()
+        deadline = time.monotonic() + seconds
         idle = 0
-        for _ in range(turns):
+        while idle < 2 or self.mirror.txid < target:
             idle = 0 if self.mirror.step() else idle + 1
-            if idle == 2:
-                return
-        raise AssertionError("the mirror does not come to rest")
+            assert time.monotonic() < deadline, "the mirror does not come to rest"
 
     # --- as the metastore writes ----------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ class Comparison:
         self.seen = 0
         self.total = 0
         self.differences = 0
+        self.over = False
 
     def begin(self) -> None:
         """Forget what an unfinished run found."""
@@ -116,6 +117,7 @@ class Comparison:
             )
             tx.execute("UPDATE {state}.position SET compared_at = UTC_TIMESTAMP(3) WHERE id = 1")
         seconds = time.monotonic() - self._began
+        self.over = True
         context.metrics.comparisons.inc()
         context.metrics.comparison_seconds.set(seconds)
         log.info("Compared %d storage descriptors in %.1f s: %d differ.", self.seen, seconds, self.differences)

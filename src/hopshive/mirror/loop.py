@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from hopshive import journal, schema
+from hopshive.database import Contention
 from hopshive.errors import Refused
 from hopshive.mirror import binding, follow, fuse, recheck, rechecks, restoring
 from hopshive.mirror.compare import Comparison
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from hopshive.config import Config
     from hopshive.database import Database
     from hopshive.metrics import Metrics
+    from hopshive.mirror.rechecks import Recheck
     from hopshive.namenode import EventBatches, NameNode
 
 log = logging.getLogger(__name__)
@@ -32,6 +34,8 @@ log = logging.getLogger(__name__)
 BIND_TURNS = 20
 # Seconds of deciding in one turn, so that events and new metadata do not wait for a long removal's siblings.
 DECIDE_SECONDS = 1.0
+# Rest of the NameNode after an answer that left nothing unread, in times of what the answer took.
+REST = 3.0
 # Seconds between two writes of the position when no event concerned us, and between two counts for metrics.
 SAVE_INTERVAL = 1.0
 COUNT_INTERVAL = 15.0
@@ -49,6 +53,7 @@ class Mirror:
         self._counted = 0.0
         self._expired = 0.0
         self._compared = 0.0
+        self._ask_again = 0.0
         self._comparison: Comparison | None = None
 
     # --- the beginning --------------------------------------------------------------------------------------------
@@ -106,6 +111,11 @@ class Mirror:
         self._comparison = comparison
         return comparison
 
+    @property
+    def txid(self) -> int:
+        """The last transaction of the NameNode that was looked at."""
+        return self._txid
+
     # --- one turn -------------------------------------------------------------------------------------------------
 
     def step(self) -> bool:
@@ -124,12 +134,23 @@ class Mirror:
         return worked
 
     def _events(self) -> EventBatches | None:
+        """The next events; None before it is time to ask again.
+
+        For each answer the NameNode reads its open segment of edits from the beginning, so what an answer costs it may
+        grow with the segment: it has `REST` times as long a rest.
+        """
+        began = time.monotonic()
+        if began < self._ask_again:
+            return None
         try:
-            return self.context.namenode.events(self._txid)
+            batch = self.context.namenode.events(self._txid)
         except MissingEdits as error:
             log.warning("%s A full comparison follows.", error)
             self._restart()
             return None
+        ended = time.monotonic()
+        self._ask_again = ended if batch.lag else ended + REST * (ended - began)
+        return batch
 
     def _bind(self) -> bool:
         bound = 0
@@ -169,11 +190,7 @@ class Mirror:
         deadline = time.monotonic() + DECIDE_SECONDS
         done = False
         for one in due:
-            if one.kind == "restore":
-                restoring.process(context, one)
-                done = True
-            else:
-                done = recheck.process(context, one) or done
+            done = self._decide_on(one) or done
             if time.monotonic() > deadline:
                 return True
         for state in ("waiting", "approved", "held"):
@@ -181,6 +198,19 @@ class Mirror:
             if group:
                 done = recheck.process_missing(context, group) > 0 or done
         return done
+
+    def _decide_on(self, one: Recheck) -> bool:
+        """Decide on one; what somebody has locked must not keep all that comes after it."""
+        try:
+            if one.kind == "restore":
+                restoring.process(self.context, one)
+                return True
+            return recheck.process(self.context, one)
+        except Contention as error:
+            log.info("%s is tried again: %s", one.path, error)
+            with self.context.database.transaction() as tx:
+                rechecks.settle(tx, [one.id], one.state, str(error), wait=recheck.BUSY)
+            return False
 
     def _compare_some(self) -> bool:
         interval = self.context.config.mirror.compare_interval
