@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pymysql
+
 from hopshive import schema
-from hopshive.database import Database, Fence, Names, Server
+from hopshive.database import Database, Fence, Names, Server, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,10 +56,27 @@ class Metastore:
 
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:
         """Run statements as root in the metastore's database, each with autocommit; the rows of the last."""
-        return self.mariadb.execute(
-            *(s.replace("{state}", self.names.state).replace("{inodes}", self.names.inodes) for s in statements),
-            database=self.server.database,
-        )
+        rows: list[tuple[Any, ...]] = []
+        with self.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(render(statement, self.names))
+                rows = list(cursor.fetchall())
+        return rows
+
+    @contextmanager
+    def cursor(self) -> Iterator[pymysql.cursors.Cursor]:
+        """One connection as root, with autocommit and without TLS, which would take most of the time."""
+        with (
+            pymysql.connect(
+                unix_socket=self.mariadb.socket,
+                user="root",
+                database=self.server.database,
+                autocommit=True,
+                ssl_disabled=True,
+            ) as connection,
+            connection.cursor() as cursor,
+        ):
+            yield cursor
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -110,12 +111,7 @@ def stop_after(count: int) -> Callable[[str], None]:
 def picture(metastore: Metastore) -> dict[str, str]:
     """All that DDL can change in the metastore's database: tables with columns, indexes and keys; triggers; routines."""
     found: dict[str, str] = {}
-    with (
-        pymysql.connect(
-            unix_socket=metastore.mariadb.socket, user="root", database=metastore.server.database
-        ) as connection,
-        connection.cursor() as cursor,
-    ):
+    with metastore.cursor() as cursor:
         cursor.execute("SHOW TABLES")
         for (table,) in list(cursor.fetchall()):
             cursor.execute(f"SHOW CREATE TABLE {table}")
@@ -132,15 +128,21 @@ def picture(metastore: Metastore) -> dict[str, str]:
 
 def insert(metastore: Metastore, table: str, **values: object) -> None:
     """A row; columns that must have a value and are not given get 0 or nothing."""
-    columns = metastore.execute(
-        "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()"
-        f" AND TABLE_NAME = '{table}' AND IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL"
-    )
-    row = {name: "" if "char" in kind or "text" in kind else 0 for name, kind in columns} | values
+    row = required(metastore, table) | values
     shown = ", ".join(
         "NULL" if value is None else f"'{value}'" if isinstance(value, str) else str(value) for value in row.values()
     )
     metastore.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({shown})")
+
+
+@lru_cache
+def required(metastore: Metastore, table: str) -> dict[str, object]:
+    """Of a table of the stock schema: the columns that must have a value, with one."""
+    columns = metastore.execute(
+        "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()"
+        f" AND TABLE_NAME = '{table}' AND IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL"
+    )
+    return {name: "" if "char" in kind or "text" in kind else 0 for name, kind in columns}
 
 
 def count(metastore: Metastore, table: str, where: str = "TRUE") -> int:
@@ -379,12 +381,9 @@ def test_a_server_that_is_killed_meanwhile_is_no_harm(hive_home: Path, tmp_path:
                     threading.Timer(wait, os.kill, (process, signal.SIGKILL)).start()
 
             with pytest.raises(schema.SchemaError, match="could not be used"):
-                if kill_at == 14:
+                while True:
                     schema.apply(server, names, on_statement=on_statement)
-                else:
-                    while True:
-                        schema.apply(server, names, on_statement=on_statement)
-                        schema.remove(server, names, on_statement=on_statement)
+                    schema.remove(server, names, on_statement=on_statement)
     with run_mariadb(tmp_path) as mariadb:
         metastore = Metastore(mariadb, Server("m", unix_socket=mariadb.socket, user="root"), names)
         schema.apply(metastore.server, names)
@@ -567,12 +566,7 @@ def test_the_work_queue_is_found_by_its_index(applied: Metastore) -> None:
         " SELECT seq, 0, 0, 0, IF(seq % 1000, IF(seq % 10, 1, NULL), NULL), IF(seq % 1000, IF(seq % 10, 1, NULL), NULL),"
         " IF(seq % 1000, IF(seq % 10, CONCAT('n', seq % 1000), ''), NULL) FROM seq_1_to_100000",
     )
-    with (
-        pymysql.connect(
-            unix_socket=applied.mariadb.socket, user="root", database=applied.server.database
-        ) as connection,
-        connection.cursor() as cursor,
-    ):
+    with applied.cursor() as cursor:
         query = "SELECT SD_ID, LOCATION FROM SDS WHERE PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME IS NULL LIMIT 500"
         cursor.execute("EXPLAIN " + query)
         assert cursor.fetchall()[0][3:7] == ("ref", "hopshive_inode", "hopshive_inode", "276")

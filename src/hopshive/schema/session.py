@@ -107,7 +107,9 @@ def said(server: Server) -> Iterator[None]:
 def connect(server: Server, names: Names) -> Iterator[Session]:
     """Open a connection. A statement may take as long as it needs: an index over all storage descriptors is made in it."""
     with said(server):
-        connection = pymysql.connect(**{**login(server), "charset": "utf8mb4", "autocommit": True})
+        connection = pymysql.connect(
+            **{**login(server), "charset": "utf8mb4", "autocommit": True, "ssl_disabled": bool(server.unix_socket)}
+        )
     try:
         with said(server), connection.cursor() as cursor:
             # The mode is kept with each trigger.
