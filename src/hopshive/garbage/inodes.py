@@ -17,7 +17,7 @@ from hopshive.garbage.subject import Collected, Page
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hopshive.database import Transaction
+    from hopshive.database import Row, Transaction
 
     # parent_id (which is partition_id too) and name.
     Key = tuple[int, bytes]
@@ -87,15 +87,11 @@ def _delete(tx: Transaction, keys: Iterable[Key]) -> tuple[list[Key], list[Key]]
     gone: list[Key] = []
     left: list[Key] = []
     for parent, names in by_parent.items():
-        among = "FROM {inodes} i FORCE INDEX (PRIMARY) WHERE i.partition_id = %s AND i.parent_id = %s AND i.name IN"
-        locked = _names(tx, f"SELECT i.name {among} ({marks(names)}) FOR UPDATE SKIP LOCKED", parent, names)
+        locked = [bytes(row[0]) for row in _select(tx, "i.name", parent, names, "FOR UPDATE SKIP LOCKED")]
         if len(locked) < len(names):
-            there = _names(tx, f"SELECT i.name {among} ({marks(names)})", parent, names)
+            there = [bytes(row[0]) for row in _select(tx, "i.name", parent, names)]
             left += [(parent, name) for name in sorted(set(there) - set(locked))]
-        if not locked:
-            continue
-        sql = f"SELECT i.name, i.id, {_BENEATH} {among} ({marks(locked)}) AND {_UNUSED}"
-        rows = tx.rows(sql, (parent, parent, *locked))
+        rows = _select(tx, f"i.name, i.id, {_BENEATH}", parent, locked, f"AND {_UNUSED}")
         twins: set[int] = set()
         unused = []
         for name, inode, beneath in rows:
@@ -105,7 +101,7 @@ def _delete(tx: Transaction, keys: Iterable[Key]) -> tuple[list[Key], list[Key]]
             twins.add(inode)
             unused.append(bytes(name))
         if unused:
-            tx.execute(f"DELETE i {among} ({marks(unused)})", (parent, parent, *unused))
+            tx.execute(f"DELETE i FROM {_given(unused)}", (*unused, parent, parent))
             gone += [(parent, name) for name in unused]
     return gone, left
 
@@ -115,5 +111,14 @@ def _lock_twins(tx: Transaction, inode: int) -> bool:
     return len(tx.rows("SELECT 1 FROM {inodes} WHERE id = %s FOR UPDATE SKIP LOCKED", (inode,))) > 1
 
 
-def _names(tx: Transaction, sql: str, parent: int, names: Sequence[bytes]) -> list[bytes]:
-    return [bytes(row[0]) for row in tx.rows(sql, (parent, parent, *names))] if names else []
+def _select(tx: Transaction, what: str, parent: int, names: Sequence[bytes], more: str = "") -> list[Row]:
+    return tx.rows(f"SELECT {what} FROM {_given(names)} {more}", (*names, parent, parent)) if names else []
+
+
+def _given(names: Sequence[bytes]) -> str:
+    """Some rows beneath one inode, each found by its key: hopshive.garbage.rows says why not by IN (...)."""
+    values = " UNION ALL ".join(["SELECT %s AS name"] * len(names))
+    return (
+        f"({values}) v STRAIGHT_JOIN {{inodes}} i FORCE INDEX (PRIMARY) ON i.name = v.name"
+        " WHERE i.partition_id = %s AND i.parent_id = %s"
+    )

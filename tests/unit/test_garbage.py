@@ -1,0 +1,595 @@
+"""What nothing refers to goes, what is referred to stays, and nobody who writes meanwhile is hurt."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pymysql
+import pytest
+
+from hopshive.database import LostLease
+from hopshive.garbage import GUARD, ReferencesError, counts
+from hopshive.garbage import cleaner as cleaning
+from hopshive.garbage.references import ROOTS, ForeignKey, kinds
+from tests.garbage_world import CONFIG, Rows, Watched, World
+from tests.metastore_db import with_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from hopshive.database import Transaction
+    from tests.metastore_db import Metastore
+    from tests.servers import MariaDB
+
+
+@pytest.fixture(scope="module")
+def metastore(mariadb: MariaDB, hive_home: Path) -> Iterator[Metastore]:
+    """One database for all tests of this file."""
+    with with_schema(mariadb, hive_home, "garbage") as found:
+        yield found
+
+
+@pytest.fixture
+def world(metastore: Metastore) -> Iterator[World]:
+    """An empty metastore."""
+    rows = Rows(metastore)
+    rows.clear()
+    database = metastore.database()
+    yield World(rows, database)
+    database.close()
+    rows.close()
+
+
+# --- what protects, decided without a database ------------------------------------------------------------------------
+
+
+def test_a_foreign_key_that_nobody_knows_protects() -> None:
+    keys = [
+        ForeignKey("SDS", "CD_ID", "CDS"),
+        ForeignKey("SITE", "CD", "CDS"),
+        ForeignKey("COLUMNS_V2", "CD_ID", "CDS"),
+    ]
+    (found,) = kinds(keys, ["CDS", "SDS"], [root for root in ROOTS if root.table == "CDS"])
+    assert [key.table for key in found.references] == ["SDS", "SITE"]
+    assert [key.table for key in found.parts] == ["COLUMNS_V2"]
+
+
+def test_a_database_without_foreign_keys_is_refused() -> None:
+    with pytest.raises(ReferencesError, match="No foreign key leads to SDS"):
+        kinds([], ["SDS", "CDS"])
+
+
+# --- each kind --------------------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_collects_each_kind_with_its_parts(world: World) -> None:
+    rows = world.rows
+    rows.columns(11)
+    rows.serializer(12)
+    rows.run("INSERT INTO SKEWED_STRING_LIST VALUES (13)", "INSERT INTO SKEWED_STRING_LIST_VALUES VALUES (13, 'x', 0)")
+    rows.descriptor(14)
+    rows.database()
+    rows.table(1, None)
+    rows.run(
+        "INSERT INTO MV_CREATION_METADATA VALUES (15, 'hive', 'd', 'gone', '', 0)",
+        "INSERT INTO MV_TABLES_USED (MV_CREATION_METADATA_ID, TBL_ID) VALUES (15, 1)",
+    )
+    world.sweep(world.cleaner())
+    for table in (
+        "CDS",
+        "COLUMNS_V2",
+        "SERDES",
+        "SERDE_PARAMS",
+        "SKEWED_STRING_LIST",
+        "SKEWED_STRING_LIST_VALUES",
+        "SDS",
+        "SD_PARAMS",
+        "MV_CREATION_METADATA",
+        "MV_TABLES_USED",
+    ):
+        assert rows.count(table) == 0, table
+    assert rows.count("TBLS") == 1
+
+
+def test_a_descriptor_sets_free_what_it_referred_to(world: World) -> None:
+    rows = world.rows
+    rows.columns(1)
+    rows.serializer(2)
+    rows.descriptor(3, cd=1, serde=2)
+    rows.run(
+        "INSERT INTO SKEWED_STRING_LIST VALUES (4), (5)",
+        "INSERT INTO SKEWED_VALUES VALUES (3, 4, 0)",
+        "INSERT INTO SKEWED_COL_VALUE_LOC_MAP VALUES (3, 5, 'hdfs://lab/w/x')",
+    )
+    rows.candidates(SDS=3)
+    world.settle(world.cleaner(rate=1_000_000))
+    assert [rows.count(table) for table in ("SDS", "CDS", "SERDES", "SKEWED_STRING_LIST", "{state}.candidate")] == [
+        0
+    ] * 5
+
+
+@pytest.mark.parametrize(
+    ("table", "reference"),
+    [
+        ("CDS", "sd"),
+        (
+            "CDS",
+            "INSERT INTO SCHEMA_VERSION (SCHEMA_VERSION_ID, VERSION, CREATED_AT, CD_ID, STATE) VALUES (1, 1, 1, 7, 1)",
+        ),
+        ("CDS", "parent"),
+        ("CDS", "child"),
+        ("SERDES", "sd"),
+        (
+            "SERDES",
+            "INSERT INTO SCHEMA_VERSION (SCHEMA_VERSION_ID, VERSION, CREATED_AT, SERDE_ID, STATE) VALUES (1, 1, 1, 8, 1)",
+        ),
+        ("SKEWED_STRING_LIST", "INSERT INTO SKEWED_VALUES VALUES (1, 9, 0)"),
+        ("SKEWED_STRING_LIST", "INSERT INTO SKEWED_COL_VALUE_LOC_MAP VALUES (1, 9, '')"),
+    ],
+)
+@pytest.mark.parametrize("how", ["candidate", "sweep"])
+def test_each_reference_protects(world: World, table: str, reference: str, how: str) -> None:
+    rows = world.rows
+    rows.columns(7)
+    rows.serializer(8)
+    rows.run("INSERT INTO SKEWED_STRING_LIST VALUES (9)")
+    rows.database()
+    rows.descriptor(1, *((7, 8) if reference == "sd" else ()))
+    rows.table(1, 1)
+    if reference in ("parent", "child"):
+        rows.run(
+            "INSERT INTO KEY_CONSTRAINTS (CHILD_CD_ID, PARENT_CD_ID, PARENT_INTEGER_IDX, PARENT_TBL_ID, `POSITION`,"
+            " CONSTRAINT_NAME, CONSTRAINT_TYPE, ENABLE_VALIDATE_RELY) VALUES"
+            f" ({7 if reference == 'child' else 'NULL'}, {7 if reference == 'parent' else 'NULL'}, 0, 1, 1, 'c', 0, 0)"
+        )
+    elif reference != "sd":
+        rows.run(reference)
+    if how == "candidate":
+        rows.candidates(CDS=7, SERDES=8, SKEWED_STRING_LIST=9)
+        world.settle(world.cleaner())
+    else:
+        world.sweep(world.cleaner())
+    assert rows.count(table) == 1
+    assert rows.count("{state}.candidate") == 0
+
+
+@pytest.mark.parametrize("owner", ["table", "partition", "database"])
+def test_a_descriptor_stays_with_its_owner(world: World, owner: str) -> None:
+    rows = world.rows
+    rows.database()
+    rows.descriptor(-1 if owner == "database" else 1)
+    if owner == "table":
+        rows.table(1, 1)
+    elif owner == "partition":
+        rows.table(1, None)
+        rows.partition(1, 1, 1)
+    else:
+        rows.run("UPDATE DBS SET SD_ID = -1")
+    rows.candidates(SDS=-1 if owner == "database" else 1)
+    cleaner = world.cleaner()
+    world.settle(cleaner)
+    world.sweep(cleaner)
+    assert rows.count("SDS") == 1
+    assert rows.count("DBS") == 1
+
+
+def test_the_descriptor_of_a_dropped_database_goes(world: World) -> None:
+    world.rows.descriptor(-5)
+    world.sweep(world.cleaner())
+    assert world.rows.count("SDS") == 0
+
+
+def test_metadata_of_a_materialized_view_stays_with_it(world: World) -> None:
+    rows = world.rows
+    rows.database()
+    rows.table(1, None, "v", kind="MATERIALIZED_VIEW")
+    rows.run("INSERT INTO MV_CREATION_METADATA VALUES (1, 'hive', 'd', 'v', '', 0), (2, 'other', 'd', 'v', '', 0)")
+    rows.candidates(MV_CREATION_METADATA=1)
+    world.sweep(world.cleaner())
+    assert rows.ids("MV_CREATION_METADATA") == [1]
+
+
+def test_what_a_dropped_table_leaves_is_gone_after_a_sweep(world: World) -> None:
+    """A database that goes takes tables along, and leaves their descriptors and those of their partitions."""
+    rows = world.rows
+    rows.database()
+    rows.columns(1)
+    for at in range(1, 8):
+        rows.serializer(at)
+        rows.descriptor(at, 1, at)
+    rows.table(1, 1)
+    for part in range(2, 8):
+        rows.partition(part, 1, part)
+    rows.run("DELETE FROM DBS")
+    assert rows.count("SDS") == 7
+    world.sweep(world.cleaner())
+    assert [rows.count(table) for table in ("SDS", "CDS", "SERDES", "COLUMNS_V2", "SERDE_PARAMS", "SD_PARAMS")] == [
+        0
+    ] * 6
+
+
+# --- inodes -----------------------------------------------------------------------------------------------------------
+
+
+def _inodes(world: World, *rows: tuple[int, str, int]) -> None:
+    for parent, name, inode in rows:
+        world.rows.run(f"INSERT INTO {{inodes}} VALUES ({parent}, {parent}, '{name}', {inode})")
+
+
+def _bind(world: World, sd: int, parent: int, name: str) -> None:
+    world.rows.run(f"UPDATE SDS SET PARTITION_ID = {parent}, PARENT_ID = {parent}, NAME = '{name}' WHERE SD_ID = {sd}")
+
+
+def _inode_ids(world: World) -> list[int]:
+    return sorted(row[0] for row in world.rows.run("SELECT id FROM {inodes}"))
+
+
+def test_directories_without_descriptors_go_with_those_above_them(world: World) -> None:
+    world.rows.database()
+    world.rows.descriptor(1)
+    world.rows.table(1, 1)
+    _inodes(
+        world, (16385, "w", 2), (2, "d.db", 3), (3, "t", 4), (3, "gone", 5), (2, "e.db", 6), (6, "x", 7), (7, "y", 8)
+    )
+    _bind(world, 1, 3, "t")
+    world.sweep(world.cleaner())
+    assert _inode_ids(world) == [2, 3, 4]
+    assert world.rows.count("TBLS") == 1
+
+
+def test_a_moved_directory_keeps_one_of_its_two_names(world: World) -> None:
+    world.rows.database()
+    world.rows.descriptor(1)
+    world.rows.table(1, 1)
+    _inodes(world, (16385, "old", 2), (16385, "new", 2), (2, "t", 3))
+    _bind(world, 1, 2, "t")
+    world.sweep(world.cleaner())
+    assert _inode_ids(world) == [2, 3]
+
+
+def test_the_file_systems_own_inodes_are_not_ours(world: World) -> None:
+    _inodes(world, (1, "w", 2))
+    world.sweep(world.cleaner(replace(CONFIG, source="hopsfs")))
+    assert _inode_ids(world) == [2]
+
+
+# --- the second look --------------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_deletes_only_what_it_saw_twice(world: World) -> None:
+    world.rows.columns(1)
+    cleaner = world.cleaner()
+    world.settle(cleaner)
+    world.clock.now += GUARD - 1
+    world.settle(cleaner)
+    assert world.rows.count("CDS") == 1
+    world.clock.now += 2
+    world.settle(cleaner)
+    assert world.rows.count("CDS") == 0
+
+
+def test_what_is_referred_to_between_the_two_looks_stays(world: World) -> None:
+    world.rows.columns(1)
+    cleaner = world.cleaner()
+    world.settle(cleaner)
+    world.rows.database()
+    world.rows.descriptor(1, cd=1)
+    world.rows.table(1, 1)
+    world.clock.now += 2 * GUARD
+    world.settle(cleaner)
+    assert world.rows.count("CDS") == 1
+
+
+def test_the_sweep_begins_again_after_its_interval(world: World) -> None:
+    cleaner = world.cleaner()
+    world.sweep(cleaner)
+    world.rows.columns(1)
+    world.settle(cleaner)
+    assert not cleaner.sweeping
+    world.clock.now += 3600
+    world.settle(cleaner)
+    assert cleaner.sweeping
+
+
+def test_all_is_collected_on_request_and_told(world: World) -> None:
+    for at in range(1, 4):
+        world.rows.serializer(at)
+        world.rows.columns(at)
+        world.rows.descriptor(at, at, at)
+    told: list[tuple[int, int]] = []
+
+    def sleep(seconds: float) -> None:
+        world.clock.now += seconds * 100
+
+    found = world.cleaner().collect_all(lambda done, total: told.append((done, total)), sleep)
+    assert found == {"SDS": 3, "SD_PARAMS": 3, "CDS": 3, "COLUMNS_V2": 6, "SERDES": 3, "SERDE_PARAMS": 3}
+    assert told[-1] == (21, 21)
+
+
+# --- who writes meanwhile ---------------------------------------------------------------------------------------------
+
+NEW_SD = (
+    "INSERT INTO SDS (SD_ID, CD_ID, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, NUM_BUCKETS) VALUES (50, {cd}, 0, 0, -1)"
+)
+NEW_TABLE = (
+    "INSERT INTO TBLS (TBL_ID, CREATE_TIME, DB_ID, LAST_ACCESS_TIME, RETENTION, SD_ID, TBL_NAME, TBL_TYPE)"
+    " VALUES (50, 0, 1, 0, 0, 50, 'new', 'MANAGED_TABLE')"
+)
+
+
+def test_an_object_that_is_being_made_is_not_seen(world: World) -> None:
+    """CREATE TABLE: columns first, the descriptor later, the table last, one transaction."""
+    world.rows.database()
+    cleaner = world.cleaner()
+    with world.session() as session:
+        for statement in ("INSERT INTO CDS VALUES (50)", NEW_SD.format(cd=50), NEW_TABLE):
+            session.execute(statement)
+            world.sweep(cleaner)
+        session.connection.commit()
+    world.sweep(cleaner)
+    assert [world.rows.count(table) for table in ("CDS", "SDS", "TBLS")] == [1, 1, 1]
+
+
+def test_an_uncommitted_reference_keeps_a_candidate_for_later(world: World) -> None:
+    world.rows.database()
+    world.rows.columns(1)
+    world.rows.columns(2)
+    world.rows.candidates(CDS=1)
+    world.rows.run("INSERT INTO {state}.candidate VALUES ('CDS', 2)")
+    cleaner = world.cleaner()
+    with world.session() as session:
+        session.execute(NEW_SD.format(cd=1))
+        world.settle(cleaner)
+        # The other one did not have to wait for it.
+        assert world.rows.ids("CDS") == [1]
+        assert world.rows.count("{state}.candidate") == 1
+        session.execute(NEW_TABLE)
+        session.connection.commit()
+    world.clock.now += 2
+    world.settle(cleaner)
+    assert world.rows.ids("CDS") == [1]
+    assert world.rows.count("{state}.candidate") == 0
+
+
+def test_an_uncommitted_reference_that_is_rolled_back_does_not_save_it(world: World) -> None:
+    world.rows.columns(1)
+    world.rows.candidates(CDS=1)
+    cleaner = world.cleaner()
+    with world.session() as session:
+        session.execute(NEW_SD.format(cd=1))
+        world.settle(cleaner)
+        session.connection.rollback()
+    world.clock.now += 2
+    world.settle(cleaner)
+    assert world.rows.count("CDS") == 0
+
+
+def test_a_drop_that_is_not_committed_keeps_what_it_would_leave(world: World) -> None:
+    world.rows.database()
+    world.rows.columns(1)
+    world.rows.descriptor(1, cd=1)
+    world.rows.table(1, 1)
+    cleaner = world.cleaner()
+    with world.session() as session:
+        session.execute("DELETE FROM TBLS")
+        session.execute("DELETE FROM SDS")
+        world.sweep(cleaner)
+        session.connection.rollback()
+    assert [world.rows.count(table) for table in ("CDS", "SDS", "TBLS")] == [1, 1, 1]
+
+
+def test_a_table_that_takes_an_orphaned_descriptor_is_not_deleted_with_it(world: World) -> None:
+    """TBLS cascades from SDS: deleting the descriptor under a new table would delete the table, without any error."""
+    world.rows.database()
+    world.rows.descriptor(50)
+    cleaner = world.cleaner()
+    world.settle(cleaner)
+    world.clock.now += 2 * GUARD
+    with world.session() as session:
+        session.execute(NEW_TABLE)
+        world.settle(cleaner)
+        session.connection.commit()
+    world.clock.now += 2
+    world.settle(cleaner)
+    assert [world.rows.count(table) for table in ("SDS", "TBLS")] == [1, 1]
+
+
+def _removed(world: World) -> None:
+    """A descriptor whose table has gone, with all that it refers to."""
+    world.rows.clear()
+    world.rows.columns(1)
+    world.rows.serializer(2)
+    world.rows.descriptor(3, 1, 2)
+    world.rows.candidates(SDS=3)
+
+
+class Interrupted(Exception):
+    """For tests."""
+
+
+def test_an_interruption_at_any_statement_loses_nothing(world: World) -> None:
+    _removed(world)
+    database = Watched(world.rows.metastore)
+    world.collect(world.cleaner(database=database))
+    database.close()
+    total = database.statements
+    assert total > 10
+    for at in range(total):
+
+        def interrupt(number: int, at: int = at) -> None:
+            if number == at:
+                raise Interrupted
+
+        _removed(world)
+        database = Watched(world.rows.metastore, interrupt)
+        with pytest.raises(Interrupted):
+            world.collect(world.cleaner(database=database))
+        database.close()
+        world.collect(world.cleaner())
+        left = [world.rows.count(table) for table in ("SDS", "CDS", "SERDES", "SD_PARAMS", "COLUMNS_V2")]
+        assert left == [0] * 5, at
+
+
+def test_a_table_and_its_descriptor_stand_or_fall_together_whenever_the_writer_comes(world: World) -> None:
+    """A table is made on a descriptor that is being collected: before each statement of the cleaner in turn."""
+    outcomes = set()
+    for at in range(100):
+        threads: list[threading.Thread] = []
+
+        def write() -> None:
+            with world.session() as session, suppress(pymysql.err.IntegrityError):
+                session.execute(NEW_TABLE)
+                session.connection.commit()
+
+        def begin(number: int, at: int = at, threads: list[threading.Thread] = threads) -> None:
+            if number == at:
+                threads.append(threading.Thread(target=write))
+                threads[0].start()
+                # Long enough to be done, unless it has to wait for the cleaner.
+                threads[0].join(0.1)
+
+        world.rows.clear()
+        world.rows.database()
+        world.rows.descriptor(50)
+        world.rows.candidates(SDS=50)
+        database = Watched(world.rows.metastore, begin)
+        world.collect(world.cleaner(database=database))
+        database.close()
+        if not threads:
+            break
+        threads[0].join()
+        world.clock.now += 2
+        world.collect(world.cleaner())
+        assert world.rows.count("TBLS") == world.rows.count("SDS"), at
+        outcomes.add(world.rows.count("TBLS"))
+    assert outcomes == {0, 1}
+
+
+def test_a_writer_waits_for_a_batch_only_as_long_as_it_lasts(world: World) -> None:
+    """Many candidates, and a table that refers to columns which are in use: its statement never waits."""
+    world.rows.database()
+    world.rows.columns(1)
+    world.rows.descriptor(1, 1)
+    world.rows.table(1, 1)
+    world.rows.run(
+        "INSERT INTO CDS SELECT seq FROM seq_100_to_5100",
+        "INSERT INTO {state}.candidate SELECT 'CDS', CD_ID FROM CDS",
+    )
+    cleaner = world.cleaner()
+    with world.session(lock_wait=1) as session:
+        session.execute(NEW_SD.format(cd=1))
+        session.execute(NEW_TABLE)
+        world.settle(cleaner)
+        # Nor does the cleaner wait for the row that it has locked.
+        assert world.rows.ids("CDS") == [1]
+        session.connection.commit()
+    world.clock.now += 2
+    world.settle(cleaner)
+    assert world.rows.ids("CDS") == [1]
+
+
+def test_a_fence_that_falls_rolls_the_batch_back(world: World) -> None:
+    class Fallen:
+        def check(self, tx: Transaction) -> None:  # noqa: ARG002 - of a protocol
+            raise LostLease
+
+    world.rows.columns(1)
+    world.rows.candidates(CDS=1)
+    database = world.rows.metastore.database(Fallen())
+    with pytest.raises(LostLease):
+        world.settle(world.cleaner(database=database))
+    database.close()
+    assert world.rows.count("CDS") == 1
+    assert world.rows.count("{state}.candidate") == 1
+
+
+# --- how fast ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_rate_holds_on_average(world: World) -> None:
+    world.rows.run(
+        "INSERT INTO CDS SELECT seq FROM seq_1_to_3000",
+        "INSERT INTO {state}.candidate SELECT 'CDS', CD_ID FROM CDS",
+    )
+    cleaner = world.cleaner(rate=100)
+    for seconds in range(12):
+        world.settle(cleaner)
+        assert 3000 - world.rows.count("CDS") <= 100 * seconds + cleaning.BATCH
+        world.clock.now += 1
+    assert 3000 - world.rows.count("CDS") >= 1000
+
+
+def test_a_rate_of_nothing_stops_it(world: World) -> None:
+    world.rows.columns(1)
+    world.rows.candidates(CDS=1)
+    cleaner = world.cleaner(rate=0)
+    assert not cleaner.step()
+    assert cleaner.collect_all() == {}
+    assert world.rows.count("CDS") == 1
+
+
+def test_a_large_table_is_swept_in_bounded_transactions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """20,000 partitions: no statement returns more than a page, no transaction deletes more than a batch."""
+    monkeypatch.setattr(cleaning, "PAGE", 1000)
+    monkeypatch.setattr(cleaning, "BATCH", 200)
+    rows = world.rows
+    rows.database()
+    rows.columns(1)
+    rows.descriptor(1, 1)
+    rows.table(1, 1)
+    rows.run(
+        "INSERT INTO SERDES (SERDE_ID) SELECT seq FROM seq_2_to_20001",
+        "INSERT INTO SDS (SD_ID, CD_ID, SERDE_ID, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, NUM_BUCKETS)"
+        " SELECT seq, 1, seq, 0, 0, -1 FROM seq_2_to_20001",
+        "INSERT INTO PARTITIONS (PART_ID, CREATE_TIME, LAST_ACCESS_TIME, PART_NAME, SD_ID, TBL_ID)"
+        " SELECT seq, 0, 0, CONCAT('p=', seq), seq, 1 FROM seq_2_to_20001",
+        "DELETE FROM PARTITIONS WHERE PART_ID % 10 = 0",
+    )
+    most = {"read": 0, "deleted": 0}
+
+    def after(sql: str, number: int) -> None:
+        what = "deleted" if sql.startswith("DELETE") else "read"
+        most[what] = max(most[what], number)
+
+    database = Watched(rows.metastore, after=after)
+    world.sweep(world.cleaner(database=database))
+    database.close()
+    assert rows.count("SDS") == rows.count("SERDES") + 1 == 18001
+    assert most["read"] <= 1000
+    assert most["deleted"] <= 200
+
+
+# --- what is told -----------------------------------------------------------------------------------------------------
+
+
+def test_garbage_is_counted_by_table(world: World) -> None:
+    world.rows.columns(1)
+    world.rows.columns(2)
+    world.rows.serializer(1)
+    _inodes(world, (16385, "w", 2), (2, "x", 3))
+    with world.database.reading() as tx:
+        found = counts(tx)
+    assert {table: number for table, number in found.items() if number} == {"CDS": 2, "SERDES": 1, "hdfs_inodes": 1}
+    assert "SDS" in found
+
+
+def test_metrics_tell_what_was_found_and_collected(world: World) -> None:
+    world.rows.columns(1)
+    cleaner = world.cleaner()
+    world.settle(cleaner)
+    registry = world.metrics.registry
+    assert registry.get_sample_value("hopshive_garbage", {"table": "CDS"}) == 1
+    world.clock.now += 2 * GUARD
+    world.settle(cleaner)
+    assert registry.get_sample_value("hopshive_garbage", {"table": "CDS"}) == 0
+    assert registry.get_sample_value("hopshive_garbage_collected_total", {"table": "COLUMNS_V2"}) == 2
+
+
+def test_candidates_that_nobody_knows_are_forgotten(world: World) -> None:
+    world.rows.candidates(NOTHING=1, CDS=5)
+    world.settle(world.cleaner())
+    assert world.rows.count("{state}.candidate") == 0
