@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Context:
-    """One mirror's surroundings. `known` and `roots` are what an event may be about; see there."""
+    """One mirror's surroundings. `known` and `returns` are the paths that an event may be about; see there."""
 
     config: Config
     database: Database
     namenode: NameNode
     metrics: Metrics
     known: Known = field(default_factory=Known)
-    roots: Roots = field(default_factory=lambda: Roots())
+    returns: Returns = field(default_factory=lambda: Returns())
 
     @property
     def file_system(self) -> FileSystem:
@@ -34,23 +34,27 @@ class Context:
         return self.config.file_system
 
 
-class Roots:
-    """Paths of what was removed and can be restored: a directory that is moved to one of them, or above, or beneath."""
+class Returns:
+    """Where something may come back that was removed: a directory that is moved to one of these paths is looked at.
+
+    Of partitions only the directory that they lay in is kept, so that memory does not grow with their number.
+    """
 
     def __init__(self) -> None:
-        self._at: set[int] = set()
-        self._above: set[int] = set()
+        self._paths: set[int] = set()
+        self._partitioned: set[int] = set()
 
     def add(self, path: str) -> None:
-        """Add a path."""
-        self._at.add(hash(path))
-        self._above.update(hash(prefix) for prefix in prefixes(path))
+        """Add the path of something removed; it comes back with any directory above it too."""
+        parent, _, name = path.rpartition("/")
+        if "=" in name:
+            self._partitioned.add(hash(parent))
+            path = parent
+        self._paths.update(hash(prefix) for prefix in prefixes(path))
 
-    def concern(self, path: str) -> bool:
-        """Whether something that comes to `path` may bring back what was removed."""
-        if not self._at:
-            return False
-        return hash(path) in self._above or any(hash(prefix) in self._at for prefix in prefixes(path))
+    def __contains__(self, path: str) -> bool:
+        parent, _, name = path.rpartition("/")
+        return hash(path) in self._paths or ("=" in name and hash(parent) in self._partitioned)
 
 
 def look(namenode: NameNode, paths: Iterable[str]) -> Found:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from hopshive.database import Transaction
     from hopshive.mirror.context import Context
+    from hopshive.mirror.tree import Key
     from hopshive.namenode import Event
 
 
@@ -47,7 +48,7 @@ class Concern:
 
 def concerning(context: Context, events: Iterable[Event]) -> Concern:
     """What is of our concern: of each directory that went, at most one recheck of each kind."""
-    known, roots = context.known, context.roots
+    known, returns = context.known, context.returns
     wanted: dict[tuple[str, str], Recheck] = {}
     arrivals: dict[str, bool] = {}
     for event in events:
@@ -55,7 +56,7 @@ def concerning(context: Context, events: Iterable[Event]) -> Concern:
             kind = event.kind if event.kind == "unlink" else "trash" if in_trash(event.target) else "rename"
             _want(wanted, kind, event, event.path, event.target)
             arrivals = {path: whole for path, whole in arrivals.items() if not is_below(path, event.path)}
-        if event.kind == "rename" and roots.concern(event.target):
+        if event.kind == "rename" and event.target in returns:
             _want(wanted, "restore", event, event.target)
         arrived = event.target if event.kind == "rename" else event.path if event.kind == "mkdir" else ""
         if arrived in known:
@@ -80,8 +81,9 @@ def wait_of(context: Context, kind: str) -> float:
 def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_at: datetime | None) -> None:
     """Add rechecks, put what was missing back into the queue, and move the position, in one transaction."""
     rows = []
+    memory: dict[str, tuple[Key, int] | None] = {}
     for recheck in concern.rechecks:
-        found = row_of(tx, recheck.path) if recheck.kind != "restore" else None
+        found = row_of(tx, recheck.path, memory) if recheck.kind != "restore" else None
         rows.append((replace(recheck, inode=found[1] if found else None), wait_of(context, recheck.kind)))
         if recheck.kind in ("unlink", "trash"):
             rechecks.hasten(tx, recheck.path, wait_of(context, recheck.kind))

@@ -18,7 +18,7 @@ from hopshive.errors import Refused
 from hopshive.mirror import binding, follow, fuse, recheck, rechecks, restoring
 from hopshive.mirror.compare import Comparison
 from hopshive.mirror.context import Context
-from hopshive.mirror.tree import MISSING
+from hopshive.mirror.tree import MISSING, decoded
 from hopshive.namenode import MissingEdits
 from hopshive.state import read_setting, write_setting
 
@@ -95,8 +95,9 @@ class Mirror:
                     context.known.add(path)
         with context.database.reading() as tx:
             context.metrics.fuse_blown.set(fuse.why(tx) is not None)
-            for path in journal.paths(tx):
-                context.roots.add(path)
+        with context.database.stream("SELECT path FROM {state}.journal WHERE state = 'removed' AND path <> ''") as rows:
+            for (path,) in rows:
+                context.returns.add(decoded(path))
 
     def _restart(self) -> None:
         """Follow from now on, and compare: what happened before is unknown."""
@@ -189,7 +190,11 @@ class Mirror:
             return False
         deadline = time.monotonic() + DECIDE_SECONDS
         done = False
-        for one in due:
+        groups, others = recheck.siblings(due)
+        for group in groups:
+            others += self._decide_together(group)
+            done = True
+        for one in others:
             done = self._decide_on(one) or done
             if time.monotonic() > deadline:
                 return True
@@ -198,6 +203,12 @@ class Mirror:
             if group:
                 done = recheck.process_missing(context, group) > 0 or done
         return done
+
+    def _decide_together(self, group: list[Recheck]) -> list[Recheck]:
+        try:
+            return recheck.process_siblings(self.context, group)
+        except Contention:
+            return group
 
     def _decide_on(self, one: Recheck) -> bool:
         """Decide on one; what somebody has locked must not keep all that comes after it."""

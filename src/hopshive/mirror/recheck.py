@@ -7,7 +7,7 @@ removed is not found any more, and the recheck stands in the database until its 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from posixpath import commonpath
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,24 @@ from hopshive.mirror import fuse, rechecks
 from hopshive.mirror.binding import read_homes, settle, settle_database
 from hopshive.mirror.context import look
 from hopshive.mirror.relocate import relocate
-from hopshive.mirror.tree import NOT_OURS, Bound, Key, bind, lock, prune, row_of, subtree, write_chains
+from hopshive.mirror.tree import (
+    NOT_OURS,
+    ROOT,
+    Bound,
+    Key,
+    bind,
+    bound_at,
+    encoded,
+    lock,
+    prune,
+    prune_rows,
+    prune_upwards,
+    read_rows,
+    row_of,
+    subtree,
+    with_children,
+    write_chains,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -55,7 +72,7 @@ def process(context: Context, recheck: Recheck) -> bool:
     if count and not busy:
         if recheck.kind == "rename" and not _policy_removes(context, recheck, count, key):
             return False
-        if recheck.state != "approved" and not _fuse_allows(context, recheck, count):
+        if recheck.state != "approved" and not _fuse_allows(context, [recheck], recheck.path, count):
             return False
         busy = not _remove(context, recheck, key)
     if busy:
@@ -70,6 +87,57 @@ def process(context: Context, recheck: Recheck) -> bool:
         if recheck.state in ("held", "approved"):
             fuse.mend(context, tx)
     return True
+
+
+def siblings(due: Sequence[Recheck]) -> tuple[list[list[Recheck]], list[Recheck]]:
+    """Groups that may be decided together, and the others: deleted directories of one parent, none of them begun."""
+    groups: dict[tuple[str, str], list[Recheck]] = {}
+    others = []
+    for one in due:
+        if one.kind in ("unlink", "trash") and one.state == "waiting" and one.removal is None and one.path != "/":
+            groups.setdefault((one.kind, one.path.rpartition("/")[0]), []).append(one)
+        else:
+            others.append(one)
+    return list(groups.values()), others
+
+
+def process_siblings(context: Context, group: Sequence[Recheck]) -> list[Recheck]:
+    """Decide at once on directories of one parent that hold no other mirrored directory; returns those that do."""
+    parent = group[0].path.rpartition("/")[0]
+    names = {encoded(one.path.rpartition("/")[2]): one for one in group}
+    with context.database.reading() as tx:
+        above = row_of(tx, parent)
+        inode = above[1] if above else ROOT if not parent else None
+        rows = read_rows(tx, [Key(inode, name) for name in names]) if inode is not None else {}
+        deep = set(with_children(tx, list(rows.values())))
+        bound = bound_at(tx, inode, [key.name for key in rows]) if inode is not None and rows else []
+    ids = {key.name: number for key, number in rows.items()}
+    simple = {name: one for name, one in names.items() if ids.get(name) == one.inode and one.inode not in deep}
+    known = {one.id for one in simple.values()}
+    left = [one for one in group if one.id not in known]
+    mine = list(simple.values())
+    if not mine:
+        return left
+    survey = examine(context, [one for one in bound if one.key.name in simple])
+    if survey.busy:
+        with context.database.transaction() as tx:
+            rechecks.settle(tx, [one.id for one in mine], "waiting", "", wait=BUSY)
+        return left
+    sd_ids = [one.sd_id for one in survey.absent]
+    removal = None
+    if sd_ids:
+        if not _fuse_allows(context, mine, mine[0].path, len(sd_ids)):
+            return left
+        where = mine[0].path if len(mine) == 1 else parent or "/"
+        removal = _begin(context, replace(mine[-1], path=where))
+        remove(context, removal, mine[0].kind, sd_ids)
+    with context.database.transaction() as tx:
+        if inode is not None and simple and prune_rows(tx, inode, list(simple)):
+            prune_upwards(tx, parent)
+        if removal is not None:
+            journal.end_removal(tx, removal)
+        rechecks.finish(tx, [one.id for one in mine])
+    return left
 
 
 def _count(context: Context, key: Key | None, inode: int | None) -> tuple[int, bool]:
@@ -145,20 +213,21 @@ def _policy_removes(context: Context, recheck: Recheck, count: int, key: Key | N
     return False
 
 
-def _fuse_allows(context: Context, recheck: Recheck, count: int) -> bool:
-    """Whether so many objects may go; if not, the recheck is held."""
+def _fuse_allows(context: Context, some: Sequence[Recheck], path: str, count: int) -> bool:
+    """Whether so many objects at or beside a path may go; if not, the rechecks are held."""
     with context.database.transaction() as tx:
         allowed = fuse.allowance(context, tx)
-        protected = fuse.is_protected(recheck.path, fuse.read_protected(context, tx))
-        if count <= allowed and not protected:
+        homes = fuse.read_protected(context, tx)
+        torn = next((one.path for one in some if fuse.is_protected(one.path, homes)), None)
+        if count <= allowed and torn is None:
             return True
-        if protected:
-            sentence = f"{recheck.path}, which holds whole databases, is gone with {count} objects or more."
+        if torn:
+            sentence = f"{torn}, which holds whole databases, is gone with {count} objects or more."
         else:
-            sentence = f"{recheck.path} is gone: {count} objects or more would be removed, {allowed} are allowed now."
+            sentence = f"{path} is gone: {count} objects or more would be removed, {allowed} are allowed now."
         fuse.blow(context, tx, sentence)
-        rechecks.settle(tx, [recheck.id], "held", sentence)
-    if recheck.state != "held":
+        rechecks.settle(tx, [one.id for one in some], "held", sentence)
+    if some[0].state != "held":
         log.error("The fuse holds all removals: %s", sentence)
     return False
 
@@ -166,14 +235,17 @@ def _fuse_allows(context: Context, recheck: Recheck, count: int) -> bool:
 # --- removing ---------------------------------------------------------------------------------------------------------
 
 
+def _begin(context: Context, recheck: Recheck) -> int:
+    """A removal for what a recheck found."""
+    with context.database.transaction() as tx:
+        removal = journal.begin_removal(tx, _cause(recheck))
+        rechecks.set_removal(tx, recheck.id, removal)
+    return removal
+
+
 def _remove(context: Context, recheck: Recheck, key: Key | None) -> bool:
     """Remove what is absent, batch by batch; False if some of it was locked."""
-    removal = recheck.removal
-    if removal is None:
-        with context.database.transaction() as tx:
-            removal = journal.begin_removal(tx, _cause(recheck))
-            rechecks.set_removal(tx, recheck.id, removal)
-    context.roots.add(recheck.path)
+    removal = recheck.removal or _begin(context, recheck)
     whole = True
     for page in subtree(context.database, key, recheck.inode, PAGE):
         survey = examine(context, page)
@@ -197,7 +269,7 @@ def remove(context: Context, removal: int, cause: str, sd_ids: Sequence[int]) ->
             progress = journal.remove_next(tx, removal, sd_ids, context.file_system, context.config.mirror.batch)
         for one in progress.removed:
             if one.path:
-                context.roots.add(one.path)
+                context.returns.add(one.path)
             context.metrics.removed.labels(one.kind, cause).inc()
         count += len(progress.removed)
         if progress.done:

@@ -152,19 +152,25 @@ def read_rows(tx: Transaction, keys: Iterable[Key]) -> dict[Key, int]:
     return there
 
 
-def row_of(tx: Transaction, path: str) -> tuple[Key, int] | None:
-    """Key and id of the row of a path, followed from the root; None if it is not mirrored."""
-    at = ROOT
-    key = None
-    for name in path.strip("/").split("/"):
-        key = Key(at, encoded(name))
-        inode = tx.value(
-            "SELECT id FROM {inodes} WHERE partition_id = %s AND parent_id = %s AND name = %s", (at, at, key.name)
-        )
-        if inode is None:
+def row_of(
+    tx: Transaction, path: str, memory: dict[str, tuple[Key, int] | None] | None = None
+) -> tuple[Key, int] | None:
+    """Key and id of the row of a path, followed from the root; None if it is not mirrored.
+
+    `memory` holds what was found on the way, for other paths of the same transaction.
+    """
+    found: tuple[Key, int] | None = None
+    memory = {} if memory is None else memory
+    for prefix in prefixes(path):
+        if prefix not in memory:
+            key = Key(found[1] if found else ROOT, encoded(prefix.rpartition("/")[2]))
+            sql = "SELECT id FROM {inodes} WHERE partition_id = %s AND parent_id = %s AND name = %s"
+            inode = tx.value(sql, (key.parent, key.parent, key.name))
+            memory[prefix] = None if inode is None else (key, int(inode))
+        found = memory[prefix]
+        if found is None:
             return None
-        at = int(inode)
-    return (key, at) if key else None
+    return found
 
 
 def lock(tx: Transaction, locations: Mapping[int, str]) -> list[int]:
@@ -248,6 +254,15 @@ def with_children(tx: Transaction, inodes: Sequence[int]) -> list[int]:
     return [int(row[0]) for row in tx.rows(sql, inodes)]
 
 
+def bound_at(tx: Transaction, parent: int, names: Sequence[bytes]) -> list[Bound]:
+    """What is bound at some rows of one parent."""
+    rows = tx.rows(
+        f"SELECT SD_ID, LOCATION, NAME FROM SDS WHERE PARTITION_ID = %s AND PARENT_ID = %s AND NAME IN ({marks(names)})",
+        (parent, parent, *names),
+    )
+    return [Bound(int(sd_id), location, Key(parent, bytes(name))) for sd_id, location, name in rows]
+
+
 def _bound(tx: Transaction, parent: int, first: bytes, last: bytes) -> list[Bound]:
     rows = tx.rows(
         "SELECT SD_ID, LOCATION, NAME FROM SDS WHERE PARTITION_ID = %s AND PARENT_ID = %s AND NAME BETWEEN %s AND %s",
@@ -256,62 +271,59 @@ def _bound(tx: Transaction, parent: int, first: bytes, last: bytes) -> list[Boun
     return [Bound(int(sd_id), location, Key(parent, bytes(name))) for sd_id, location, name in rows]
 
 
-def prune(database: Database, path: str, inode: int | None, page: int) -> int:
-    """Delete the rows that nothing needs: beneath an inode, at a path, and above it as far as that goes; how many."""
-    gone = prune_below(database, inode, page) if inode is not None else 0
+def prune(database: Database, path: str, inode: int | None, page: int) -> None:
+    """Delete the rows that nothing needs: beneath an inode, at a path, and above it as far as that goes."""
+    if inode is not None:
+        prune_below(database, inode, page)
+    with database.transaction() as tx:
+        prune_upwards(tx, path)
+
+
+def prune_upwards(tx: Transaction, path: str) -> None:
+    """Delete the rows that nothing needs from a path upwards."""
+    memory: dict[str, tuple[Key, int] | None] = {}
+    row_of(tx, path, memory)
     for prefix in reversed(list(prefixes(path))):
-        with database.transaction() as tx:
-            found = row_of(tx, prefix)
-            if found is not None:
-                key, _ = found
-                if not _prune_between(tx, key.parent, key.name, key.name):
-                    break
-                gone += 1
-    return gone
+        found = memory.get(prefix)
+        if found is not None and not prune_rows(tx, found[0].parent, [found[0].name]):
+            return
 
 
-def prune_below(database: Database, inode: int, page: int) -> int:
+def prune_below(database: Database, inode: int, page: int) -> None:
     """The same for all that lies beneath an inode, a page a transaction."""
-    gone = 0
     last = b""
     while True:
         with database.reading() as tx:
             rows = children(tx, inode, last, page)
             deeper = with_children(tx, [child for _, child in rows])
         if not rows:
-            return gone
-        gone += sum(prune_below(database, child, page) for child in deeper if child != inode)
+            return
+        for child in deeper:
+            if child != inode:
+                prune_below(database, child, page)
         last = rows[-1][0]
         with database.transaction() as tx:
-            gone += _prune_between(tx, inode, rows[0][0], last)
+            prune_rows(tx, inode, [name for name, _ in rows])
 
 
-def _prune_between(tx: Transaction, parent: int, first: bytes, last: bytes) -> int:
+def prune_rows(tx: Transaction, parent: int, names: Sequence[bytes]) -> int:
     """Delete those of some rows that nothing is bound to and nothing lies beneath.
 
     They are locked first and looked at in statements of their own, each of which sees what was committed when it began.
     """
-    where = "partition_id = %s AND parent_id = %s AND name BETWEEN %s AND %s"
-    arguments = (parent, parent, first, last)
-    rows = {
-        bytes(name): int(inode)
-        for name, inode in tx.rows(f"SELECT name, id FROM {{inodes}} WHERE {where} FOR UPDATE", arguments)
-    }
+    where = f"partition_id = %s AND parent_id = %s AND name IN ({marks(names)})"
+    arguments = (parent, parent, *names)
+    found = tx.rows(f"SELECT name, id FROM {{inodes}} WHERE {where} FOR UPDATE", arguments)
+    rows = {bytes(name): int(inode) for name, inode in found}
     if not rows:
         return 0
-    used = {
-        bytes(row[0])
-        for row in tx.rows(
-            "SELECT DISTINCT NAME FROM SDS WHERE PARTITION_ID = %s AND PARENT_ID = %s AND NAME BETWEEN %s AND %s",
-            arguments,
-        )
-    }
+    used = {one.key.name for one in bound_at(tx, parent, list(rows))}
     needed = set(with_children(tx, list(rows.values()))) - _twins(tx, list(rows.values()))
-    names = [name for name, inode in rows.items() if name not in used and inode not in needed]
-    if not names:
+    free = [name for name, inode in rows.items() if name not in used and inode not in needed]
+    if not free:
         return 0
-    sql = f"DELETE FROM {{inodes}} WHERE partition_id = %s AND parent_id = %s AND name IN ({marks(names)})"
-    return tx.execute(sql, (parent, parent, *names))
+    where = f"partition_id = %s AND parent_id = %s AND name IN ({marks(free)})"
+    return tx.execute(f"DELETE FROM {{inodes}} WHERE {where}", (parent, parent, *free))
 
 
 def _twins(tx: Transaction, inodes: Sequence[int]) -> set[int]:
