@@ -11,26 +11,25 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from hopshive.artifacts.catalogue import DEFAULT_PYTHON, Catalogue, default_artifacts, default_cache
-from hopshive.artifacts.errors import ArtifactError
 from hopshive.artifacts.mirror import Sources
 from hopshive.artifacts.python_env import BUILD_ENV, PREFIX
 from hopshive.artifacts.tarball import OfficialTarball, parse_tarballs
-
-
-class Commands(click.Group):
-    """Turns the package's errors into one line and exit code 1."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except ArtifactError as error:
-            raise click.ClickException(str(error)) from error
+from hopshive.commands.ask import approve, restore, sync
+from hopshive.commands.base import Commands
+from hopshive.commands.check import check
+from hopshive.commands.cleaner import cleaner
+from hopshive.commands.journal import journal
+from hopshive.commands.status import status
 
 
 @click.group(cls=Commands)
 @click.version_option(package_name="hopshive")
 def main() -> None:
     """A Hive 4 warehouse whose metadata cannot lie."""
+
+
+for command in (status, check, sync, journal, restore, approve, cleaner):
+    main.add_command(command)
 
 
 @main.group()

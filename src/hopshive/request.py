@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hopshive.database import Row, Transaction
 
-Kind = Literal["sync", "restore", "approve", "collect", "fix"]
+Kind = Literal["sync", "restore", "approve", "collect"]
 State = Literal["waiting", "running", "done", "failed"]
 # How much of a result is kept, in characters.
 MESSAGE = 4000

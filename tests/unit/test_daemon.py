@@ -395,8 +395,8 @@ def test_a_request_that_cannot_be_done_says_why(run: Run, server: Server) -> Non
         yield 0, 0
         raise KeyError("surprise")
 
-    one = run(asked={"restore": restore, "fix": fix})
-    failed, broken, other = asked(server, "restore"), asked(server, "fix"), asked(server, "sync")
+    one = run(asked={"restore": restore, "collect": fix})
+    failed, broken, other = asked(server, "restore"), asked(server, "collect"), asked(server, "sync")
     until(lambda: broken().over)
     assert (failed().state, failed().message) == ("failed", "Nothing was removed at /x.")
     assert broken().message == "An error that nobody foresaw: KeyError('surprise')."

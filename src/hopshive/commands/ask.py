@@ -1,0 +1,180 @@
+"""Commands that the leader carries out: `hopshive sync`, `approve` and `restore`; and how a command asks it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from hopshive import journal, request
+from hopshive.commands.base import ERROR, NO_LEADER, OK, Site, moment, site_options
+from hopshive.database import Database, DatabaseUnavailable
+from hopshive.lease import read_standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rich.console import Console
+
+    from hopshive.request import Kind, Request
+
+# Seconds between two looks at a request.
+LOOK = 0.2
+
+
+class NobodyLeads(click.ClickException):
+    """Exit code 4."""
+
+    exit_code = NO_LEADER
+
+
+@click.command()
+@site_options
+def sync(site: Site) -> None:
+    """Compare all metadata with the file system now, and let it follow."""
+    end(site, ask(site, "sync", {}))
+
+
+@click.command()
+@site_options
+def approve(site: Site) -> None:
+    """Let go of what the fuse holds, and of what the policy only reports: metadata whose directory is not there."""
+    end(site, ask(site, "approve", {}))
+
+
+@click.command()
+@click.argument("removal", type=int, required=False)
+@click.option("--name", help="An object with all beneath: hive.db, hive.db.table, hive.db.table/part=1.")
+@click.option("--path", help="A directory on HDFS, with all beneath.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be restored.")
+@site_options
+def restore(site: Site, removal: int | None, name: str | None, path: str | None, dry_run: bool) -> None:
+    """Put metadata back whose directory is there again: of REMOVAL (see `hopshive journal`), of a name, at a path.
+
+    With more than one of these, what meets all of them.
+    """
+    given: dict[str, Any] = {"removal": removal, "name": name, "path": path}
+    argument = {key: value for key, value in given.items() if value is not None}
+    if not argument:
+        raise click.UsageError("Say what: a REMOVAL, --name or --path.")
+    if path is not None and not path.startswith("/"):
+        raise click.UsageError("--path is a path on HDFS and begins with /.")
+    if dry_run:
+        _show_restorable(site, argument)
+    else:
+        end(site, ask(site, "restore", argument))
+
+
+def _show_restorable(site: Site, argument: Mapping[str, Any]) -> None:
+    with site.database().reading() as tx:
+        entries = journal.restorable(tx, **argument)
+    if site.json:
+        site.print_json(entries)
+        return
+    table = Table(title=f"{len(entries)} objects")
+    for heading in ("removal", "kind", "name", "path", "removed", "not restored because"):
+        table.add_column(heading, overflow="fold")
+    for entry in entries:
+        row = (str(entry.removal), entry.kind, entry.name, entry.path, moment(entry.removed), entry.message)
+        table.add_row(*(shown(value) for value in row))
+    site.console.print(table)
+
+
+def shown(text: str) -> str:
+    """For a terminal: names of HDFS may hold bytes that are no UTF-8, and what looks like rich's markup."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").replace("[", "\\[")
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+
+
+def ask(site: Site, kind: Kind, argument: Mapping[str, Any]) -> Request:
+    """Ask the leader, and wait until it is over, with a bar on a terminal.
+
+    Nobody leads for two leases: the request is withdrawn, and NobodyLeads is raised. Interrupted: it is withdrawn if nobody has
+    begun it.
+    """
+    database = site.database()
+    with database.transaction() as tx:
+        number = request.ask(tx, kind, argument, f"{getpass.getuser()}@{os.uname().nodename}")
+    try:
+        with Bar(site.progress_console, kind) as bar:
+            return wait(database, number, 2 * site.config.lease, bar.show)
+    except KeyboardInterrupt:
+        if _withdraw(database, number):
+            raise click.ClickException("Interrupted; the request was withdrawn.") from None
+        raise click.ClickException(f"Interrupted; the leader goes on with the request {number}.") from None
+
+
+def wait(database: Database, number: int, patience: float, show: Callable[[Request], None]) -> Request:
+    """A request when it is over. `patience`: seconds without anybody who leads. Raises NobodyLeads."""
+    led_at = time.monotonic()
+    while True:
+        try:
+            with database.reading() as tx:
+                found = request.read(tx, number)
+                standing = read_standing(tx)
+        except DatabaseUnavailable:
+            # The leader waits for it too; the request is not lost.
+            if time.monotonic() - led_at > patience:
+                raise
+            time.sleep(LOOK)
+            continue
+        if found is None:
+            raise click.ClickException(f"Somebody removed the request {number}.")
+        if found.over:
+            return found
+        show(found)
+        if standing is not None and standing.led:
+            led_at = time.monotonic()
+        elif time.monotonic() - led_at > patience and _withdraw(database, number):
+            raise NobodyLeads(
+                f"Nobody leads since {patience:.0f} s: nothing was done, the request is withdrawn. "
+                "Is the unit hopshive-cleaner up, and what does its journal say?"
+            )
+        time.sleep(LOOK)
+
+
+def _withdraw(database: Database, number: int) -> bool:
+    with database.transaction() as tx:
+        return request.withdraw(tx, number)
+
+
+def end(site: Site, done: Request) -> None:
+    """Print the result, and exit with 0 or 1."""
+    if site.json:
+        site.print_json({"request": done.id, "kind": done.kind, "state": done.state, "message": done.message})
+    else:
+        click.echo(done.message, err=done.state == "failed")
+    sys.exit(OK if done.state == "done" else ERROR)
+
+
+class Bar:
+    """How far a request is, on a terminal."""
+
+    def __init__(self, console: Console, what: str) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        self._progress = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+        self._task = self._progress.add_task(what, total=None)
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def show(self, now: Request) -> None:
+        """Show a request as it is."""
+        text = f"{now.kind} ({now.state})"
+        self._progress.update(self._task, description=text, completed=now.done, total=now.total or None)
+
+    def advance(self, done: int, total: int) -> None:
+        """Show that `done` of `total` are there."""
+        self._progress.update(self._task, completed=done, total=total or None)

@@ -1,0 +1,137 @@
+"""What the commands have in common: their options, their exit codes, how they print."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass, is_dataclass
+from datetime import datetime
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from hopshive import config as configuration
+from hopshive.artifacts.errors import ArtifactError
+from hopshive.database import Database, DatabaseError, Server
+from hopshive.errors import Refused
+from hopshive.namenode import NameNode, NameNodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hopshive.config import Config
+
+# Exit codes; docs/cleaner.md has them. 2 is click's, for a wrong usage.
+OK = 0
+ERROR = 1
+DIFFERENCES = 3
+NO_LEADER = 4
+# EX_CONFIG of sysexits.h: the daemon ended because a human must act.
+REFUSED = 78
+
+# What is no terminal gets lines as long as they are.
+WIDE = 250
+
+
+class Commands(click.Group):
+    """Turns the package's errors into one line and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (ArtifactError, Refused, DatabaseError, NameNodeError) as error:
+            raise click.ClickException(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a command works, and how it prints."""
+
+    path: Path
+    json: bool
+
+    @cached_property
+    def config(self) -> Config:
+        """Raises ConfigError."""
+        return configuration.read(self.path)
+
+    @cached_property
+    def server(self) -> Server:
+        """Raises ConfigError."""
+        return self.config.server()
+
+    def database(self) -> Database:
+        """A connection without a fence: for reading, and for requests."""
+        return Database(self.server, self.config.names)
+
+    def namenode(self) -> NameNode | None:
+        """None with the source `hopsfs`, which is asked nothing."""
+        if self.config.source == "hopsfs":
+            return None
+        return NameNode(self.config.namenodes, self.config.hdfs.user, self.config.hdfs.timeout)
+
+    def print_json(self, content: object) -> None:
+        """One document on standard output."""
+        click.echo(json.dumps(content, default=_plain, indent=2))
+
+    @cached_property
+    def console(self) -> Console:
+        """Standard output, for tables."""
+        return console()
+
+    @cached_property
+    def progress_console(self) -> Console:
+        """Standard error, for what is over when the command is."""
+        return console(stderr=True)
+
+
+def console(stderr: bool = False) -> Console:
+    """Text that is no terminal's is not wrapped."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else WIDE, highlight=False)
+
+
+def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options --config and --json, which the command gets as its first argument, a Site."""
+
+    @click.option(
+        "--config",
+        "path",
+        type=click.Path(path_type=Path, dir_okay=False),
+        default=configuration.DEFAULT_PATH,
+        show_default=True,
+        help="The daemon's configuration.",
+    )
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+    @wraps(command)
+    def wrapped(path: Path, as_json: bool, **others: Any) -> Any:
+        return command(Site(path, as_json), **others)
+
+    return wrapped
+
+
+def moment(at: datetime | None) -> str:
+    """A time of the database, which is UTC, for humans."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else ""
+
+
+def duration(seconds: float) -> str:
+    """Of two units at most: `3.2 s`, `5 min 3 s`, `2 d 4 h`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for size, name, below, small in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            return f"{whole // size} {name} {whole % size // below} {small}"
+    return f"{whole} s"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds") + "Z"
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    raise TypeError(f"{value!r} cannot be written as JSON")

@@ -1,0 +1,76 @@
+"""`hopshive check`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+from rich.table import Table
+
+from hopshive.commands.ask import Bar, ask, shown
+from hopshive.commands.base import DIFFERENCES, OK, Site, site_options
+from hopshive.mirror.check import differences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hopshive.mirror.check import Difference
+    from hopshive.request import Kind
+
+
+@click.command()
+@click.option("--fix", is_flag=True, help="Let the leader settle what can be settled, then check again.")
+@site_options
+def check(site: Site, fix: bool) -> None:
+    """Compare metastore and file system in both directions, and count garbage. Changes nothing without --fix.
+
+    Exit code 0: no difference; 3: some. A directory without metadata is never removed, with --fix neither.
+    """
+    found = _compared(site)
+    fixed = []
+    if fix:
+        for kind in remedies(found):
+            done = ask(site, kind, {})
+            fixed.append(done)
+            click.echo(done.message, err=True)
+        if fixed:
+            found = _compared(site)
+    if site.json:
+        site.print_json({"differences": found, "fixed": [done.message for done in fixed]})
+    elif found:
+        site.console.print(_table(found))
+    else:
+        site.console.print("No difference.")
+    sys.exit(DIFFERENCES if found else OK)
+
+
+def remedies(found: Sequence[Difference]) -> list[Kind]:
+    """What the leader is asked to do about some differences."""
+    kinds = {difference.kind for difference in found}
+    wanted: list[Kind] = []
+    if kinds & {"no directory", "not bound", "bound elsewhere"}:
+        wanted.append("sync")
+    if "garbage" in kinds:
+        wanted.append("collect")
+    return wanted
+
+
+def _compared(site: Site) -> list[Difference]:
+    namenode = site.namenode()
+    try:
+        with Bar(site.progress_console, "check") as bar:
+            return list(differences(site.config, site.database(), namenode, bar.advance))
+    finally:
+        if namenode is not None:
+            namenode.close()
+
+
+def _table(found: Sequence[Difference]) -> Table:
+    table = Table(title=f"{len(found)} differences")
+    for heading in ("what", "object", "path", "detail"):
+        table.add_column(heading, overflow="fold")
+    for difference in found:
+        row = (difference.kind, difference.object, difference.path, difference.detail)
+        table.add_row(*(shown(value) for value in row))
+    return table

@@ -1,0 +1,47 @@
+"""`hopshive cleaner run`: the daemon. For systemd."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+
+import click
+
+from hopshive import logs
+from hopshive.commands.base import OK, REFUSED, Site, site_options
+from hopshive.daemon import Daemon
+from hopshive.errors import Refused
+from hopshive.leader import check, duties
+from hopshive.metrics import EndpointError, Metrics
+from hopshive.notify import Notifier
+
+log = logging.getLogger(__name__)
+
+
+@click.group()
+def cleaner() -> None:
+    """The daemon that lets the metastore follow the file system."""
+
+
+@cleaner.command()
+@site_options
+def run(site: Site) -> None:
+    """Run until SIGTERM. Any number of daemons on any hosts: one leads, the others wait.
+
+    Exit code 0: it was told to end; 78: something is wrong that does not pass by itself, the last line says what.
+    """
+    logs.configure()
+    try:
+        config, server = site.config, site.server
+        metrics = Metrics()
+        daemon = Daemon(config, server, metrics, Notifier(), duties(config, metrics), check(config, server))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: daemon.stop())
+        with metrics.endpoint(config.metrics.host, config.metrics.port):
+            daemon.run()
+    except (Refused, EndpointError) as error:
+        log.critical("%s", error)
+        sys.exit(REFUSED)
+    log.info("The daemon was told to end.")
+    sys.exit(OK)

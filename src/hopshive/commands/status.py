@@ -1,0 +1,80 @@
+"""`hopshive status`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+from rich.table import Table
+
+from hopshive import status as report
+from hopshive.commands.base import DIFFERENCES, ERROR, NO_LEADER, OK, Site, duration, moment, site_options
+
+if TYPE_CHECKING:
+    from hopshive.status import Status
+
+
+@click.command()
+@site_options
+def status(site: Site) -> None:
+    """Who leads, how far the metastore follows, what waits for a human.
+
+    Exit code 0: all is well; 1: database or NameNode cannot be asked; 3: something waits for a human; 4: nobody leads.
+    """
+    namenode = site.namenode()
+    found = report.read(site.database(), namenode)
+    if namenode is not None:
+        namenode.close()
+    if site.json:
+        site.print_json(found.plain())
+    else:
+        site.console.print(_table(found))
+        for problem in found.problems:
+            site.console.print(problem, style="bold red")
+    sys.exit(exit_code(found))
+
+
+def exit_code(found: Status) -> int:
+    """What is worst."""
+    if found.unreachable:
+        return ERROR
+    if not found.led:
+        return NO_LEADER
+    return DIFFERENCES if found.waiting_for_humans else OK
+
+
+def _table(found: Status) -> Table:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    stored = found.stored
+    rows: list[tuple[str, str]] = []
+    if stored is not None:
+        standing = stored.standing
+        if standing and standing.led:
+            rows.append(("leader", f"{standing.holder}, epoch {standing.epoch}, lease for {duration(standing.left)}"))
+        else:
+            last = f", the last was {standing.holder}" if standing and standing.holder else ""
+            rows.append(("leader", f"nobody{last}"))
+        rows.append(("applied up to", "" if stored.txid is None else f"transaction {stored.txid}"))
+    if found.lag_events is not None:
+        seconds = f", {duration(found.lag_seconds)}" if found.lag_seconds else ""
+        rows.append(("lag", f"{found.lag_events} events{seconds}"))
+    if stored is not None:
+        rows += [
+            ("bound", f"{stored.bound}, {stored.unbound} wait"),
+            ("rechecks", _counts(stored.rechecks)),
+            ("fuse", "blown" if stored.fuse is not None else "whole"),
+            ("garbage candidates", str(stored.candidates)),
+            ("restorable", f"{stored.restorable} objects"),
+            ("last comparison", moment(stored.compared_at) or "none yet"),
+            ("requests", _counts(stored.requests)),
+        ]
+    if found.file_system is not None:
+        rows.append(("file system", found.file_system.cluster_id))
+    for name, value in rows:
+        table.add_row(name, value)
+    return table
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "none"

@@ -1,0 +1,172 @@
+"""What a leader does: mirror and cleaner, each in a thread with connections of its own, and what humans may ask of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hopshive import journal, schema
+from hopshive.database import Database
+from hopshive.garbage import Cleaner
+from hopshive.lease import monotonic
+from hopshive.mirror import Mirror
+from hopshive.mirror.restoring import restore
+from hopshive.namenode import NameNode
+from hopshive.request import Doing, RequestFailed
+from hopshive.worker import Duty
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hopshive.config import Config
+    from hopshive.database import Server
+    from hopshive.metrics import Metrics
+    from hopshive.request import Handler
+
+# Seconds from a step of the cleaner that had nothing to do to the next; it knows itself what it has to look at when.
+CLEANER_POLL = 0.2
+# Seconds beside the grace that a comparison waits for what it found to be decided.
+SETTLE = 30.0
+# Sentences on what could not be restored that a result has room for.
+PROBLEMS = 10
+
+
+def duties(config: Config, metrics: Metrics) -> list[Duty]:
+    """With the source `hopsfs` there is nothing to follow."""
+    cleaner = Duty("cleaner", CLEANER_POLL, lambda database: CleanerWork(config, database, metrics))
+    if config.source == "hopsfs":
+        return [cleaner]
+    return [Duty("mirror", config.mirror.poll, lambda database: MirrorWork(config, database, metrics)), cleaner]
+
+
+def check(config: Config, server: Server) -> Callable[[], None]:
+    """Whether the schema fits this version and this source: raises Refused; DatabaseUnavailable if nobody answers."""
+
+    def ask() -> None:
+        database = Database(server, config.names)
+        try:
+            schema.check(database, config.source, config.hdfs.uris)
+        finally:
+            database.close()
+
+    return ask
+
+
+def connect(config: Config) -> NameNode:
+    """A client of the NameNodes, for one thread."""
+    return NameNode(config.namenodes, config.hdfs.user, config.hdfs.timeout)
+
+
+class MirrorWork:
+    """Follows HDFS. As `hopshive.worker.Work`."""
+
+    def __init__(self, config: Config, database: Database, metrics: Metrics) -> None:
+        self._config = config
+        self._database = database
+        self._namenode = connect(config)
+        self._metrics = metrics
+        self._mirror = Mirror(config, database, self._namenode, metrics)
+
+    def start(self) -> None:
+        """Load what is in memory."""
+        self._mirror = Mirror(self._config, self._database, self._namenode, self._metrics)
+        self._mirror.start()
+
+    def step(self) -> bool:
+        """One turn."""
+        return self._mirror.step()
+
+    def close(self) -> None:
+        """End the connection to the NameNode."""
+        self._namenode.close()
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """What humans ask."""
+        return {"sync": self._sync, "approve": self._approve, "restore": self._restore}
+
+    def _sync(self, _: Mapping[str, Any]) -> Doing:
+        """Compare everything, and wait until what was found is decided; steps in between do both."""
+        comparison = self._mirror.compare()
+        while not comparison.over:
+            yield comparison.seen, comparison.total
+        seen = comparison.seen
+        grace = self._config.mirror.grace
+        end = monotonic() + 2 * grace + SETTLE
+        while monotonic() < end and self._undecided(grace + 1):
+            yield seen, seen
+        return f"Compared {seen} storage descriptors: {comparison.differences} differed."
+
+    def _undecided(self, seconds: float) -> bool:
+        with self._database.reading() as tx:
+            return bool(
+                tx.value(
+                    "SELECT EXISTS (SELECT 1 FROM {state}.recheck WHERE state IN ('waiting', 'approved')"
+                    " AND due < UTC_TIMESTAMP(3) + INTERVAL %s SECOND)",
+                    (seconds,),
+                )
+            )
+
+    def _approve(self, _: Mapping[str, Any]) -> Doing:
+        count = self._mirror.approve()
+        yield count, count
+        if not count:
+            return "Nothing waits for an approval."
+        return f"Approved: {count} directories' metadata goes unless they are back."
+
+    def _restore(self, argument: Mapping[str, Any]) -> Doing:
+        with self._database.reading() as tx:
+            entries = journal.restorable(tx, **argument)
+        if not entries:
+            raise RequestFailed("The journal has nothing of that which could be restored.")
+        done, problems = 0, list[str]()
+        batch = self._config.mirror.batch
+        for start in range(0, len(entries), batch):
+            yield done, len(entries)
+            restored, more = restore(self._mirror.context, entries[start : start + batch])
+            done += restored
+            problems += more
+        if problems:
+            shown = " ".join(problems[:PROBLEMS])
+            rest = f" And {len(problems) - PROBLEMS} more." if len(problems) > PROBLEMS else ""
+            raise RequestFailed(f"Restored {done} of {len(entries)} objects. {shown}{rest}")
+        yield done, len(entries)
+        return f"Restored {done} objects."
+
+
+class CleanerWork:
+    """Collects garbage. As `hopshive.worker.Work`."""
+
+    def __init__(self, config: Config, database: Database, metrics: Metrics) -> None:
+        self._config = config
+        self._metrics = metrics
+        self._namenode = connect(config) if config.namenodes else None
+        self._cleaner = Cleaner(config, database, self._namenode, metrics)
+
+    def start(self) -> None:
+        """Nothing is to be prepared."""
+
+    def step(self) -> bool:
+        """A little."""
+        return self._cleaner.step()
+
+    def close(self) -> None:
+        """End the connection to the NameNode."""
+        if self._namenode is not None:
+            self._namenode.close()
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """What humans ask."""
+        return {"collect": self._collect}
+
+    def _collect(self, _: Mapping[str, Any]) -> Doing:
+        """Sweep once; steps in between do it."""
+        if not self._config.cleaner.rate:
+            raise RequestFailed("The cleaner is switched off: cleaner.rate is 0.")
+        before = self._collected()
+        self._cleaner.begin_sweep()
+        while self._cleaner.sweeping:
+            yield round(self._collected() - before), 0
+        return f"Collected {self._collected() - before:.0f} rows."
+
+    def _collected(self) -> float:
+        samples = (sample for family in self._metrics.garbage_collected.collect() for sample in family.samples)
+        return sum(sample.value for sample in samples if sample.name.endswith("_total"))

@@ -1,0 +1,162 @@
+"""How things stand: who leads, how far the metastore follows, what waits for a human. Only read, and as far as one can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hopshive.database import Database, DatabaseError
+from hopshive.lease import Standing, read_standing
+from hopshive.mirror import fuse, rechecks
+from hopshive.mirror.loop import counts
+from hopshive.namenode import NameNodeError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from hopshive.database import Transaction
+    from hopshive.namenode import NameNode
+
+# States of rechecks in which they wait for a human.
+FOR_HUMANS = ("held", "reported")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What the database says. Times are UTC. `lag`: seconds since the last event that was applied happened, None if none was."""
+
+    standing: Standing | None
+    txid: int | None
+    lag: float | None
+    compared_at: datetime | None
+    bound: int
+    unbound: int
+    rechecks: dict[str, int]
+    fuse: str | None
+    candidates: int
+    restorable: int
+    requests: dict[str, int]
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """What the NameNode says."""
+
+    cluster_id: str
+    safe_mode: bool
+    txid: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """All of it; what could not be asked is None, and `problems` has a sentence for it and for what is not well."""
+
+    stored: Stored | None = None
+    file_system: FileSystem | None = None
+    unreachable: list[str] = field(default_factory=list)
+
+    @property
+    def led(self) -> bool:
+        """Whether somebody leads."""
+        return self.stored is not None and self.stored.standing is not None and self.stored.standing.led
+
+    @property
+    def lag_events(self) -> int | None:
+        """Transactions of the NameNode that are yet to be looked at."""
+        if self.stored is None or self.stored.txid is None or self.file_system is None:
+            return None
+        return max(0, self.file_system.txid - self.stored.txid)
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """Not more than that since the oldest of those happened."""
+        return 0.0 if self.lag_events == 0 else self.stored.lag if self.stored and self.lag_events else None
+
+    @property
+    def waiting_for_humans(self) -> list[str]:
+        """What `hopshive approve` is for."""
+        if self.stored is None:
+            return []
+        held, reported = (self.stored.rechecks.get(state, 0) for state in FOR_HUMANS)
+        sentences = []
+        if self.stored.fuse is not None:
+            sentences.append(f"The fuse is blown, nothing is removed: {self.stored.fuse} Look, then: hopshive approve")
+        elif held:
+            sentences.append(f"{held} removals are held. Look, then: hopshive approve")
+        if reported:
+            sentences.append(f"{reported} directories were moved, and the policy is to ask: hopshive approve")
+        return sentences
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences; none if all is well."""
+        found = list(self.unreachable)
+        if self.stored is not None and not self.led:
+            found.append("Nobody leads: is the unit hopshive-cleaner up, and what does its journal say?")
+        if self.file_system is not None and self.file_system.safe_mode:
+            found.append("The NameNode is in safe mode: nothing is removed meanwhile.")
+        return found + self.waiting_for_humans
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        stored, standing = self.stored, self.stored.standing if self.stored else None
+        return {
+            "leader": standing.holder if standing and standing.led else None,
+            "epoch": standing.epoch if standing else None,
+            "lease_seconds": standing.left if standing else None,
+            "lag_events": self.lag_events,
+            "lag_seconds": self.lag_seconds,
+            "txid": stored.txid if stored else None,
+            "compared_at": stored.compared_at if stored else None,
+            "bound": stored.bound if stored else None,
+            "unbound": stored.unbound if stored else None,
+            "rechecks": stored.rechecks if stored else None,
+            "fuse": stored.fuse if stored else None,
+            "garbage_candidates": stored.candidates if stored else None,
+            "restorable": stored.restorable if stored else None,
+            "requests": stored.requests if stored else None,
+            "namenode": self.file_system,
+            "problems": self.problems,
+        }
+
+
+def read(database: Database, namenode: NameNode | None) -> Status:
+    """Ask both."""
+    unreachable = []
+    stored, file_system = None, None
+    try:
+        with database.reading() as tx:
+            stored = read_stored(tx)
+    except DatabaseError as error:
+        unreachable.append(str(error))
+    if namenode is not None:
+        try:
+            file_system = FileSystem(namenode.identity().cluster_id, namenode.safe_mode(), namenode.current_txid())
+        except NameNodeError as error:
+            unreachable.append(str(error))
+    return Status(stored, file_system, unreachable)
+
+
+def read_stored(tx: Transaction) -> Stored:
+    """What the database says. Raises DatabaseError."""
+    position = tx.row(
+        "SELECT txid, TIMESTAMPDIFF(MICROSECOND, event_at, UTC_TIMESTAMP(6)), compared_at FROM {state}.position WHERE id = 1"
+    )
+    txid, lag, compared_at = position or (None, None, None)
+    bound, unbound = counts(tx)
+    requests = tx.rows(
+        "SELECT state, COUNT(*) FROM {state}.request WHERE state IN ('waiting', 'running') GROUP BY state"
+    )
+    return Stored(
+        standing=read_standing(tx),
+        txid=txid,
+        lag=None if lag is None else lag / 1e6,
+        compared_at=compared_at,
+        bound=bound,
+        unbound=unbound,
+        rechecks=rechecks.counts(tx),
+        fuse=fuse.why(tx),
+        candidates=int(tx.value("SELECT COUNT(*) FROM {state}.candidate")),
+        restorable=int(tx.value("SELECT COUNT(*) FROM {state}.journal WHERE state = 'removed'")),
+        requests={str(state): int(count) for state, count in requests},
+    )
