@@ -72,7 +72,7 @@ def decode(data: bytes) -> Content:
             shared=[_tables(one) for one in read["shared"]],
             named=_tables(read["named"]),
         )
-    except (ValueError, KeyError, TypeError, zlib.error) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
         raise ContentError(f"it is damaged ({error})") from error
 
 
@@ -98,7 +98,7 @@ def _value(value: Any) -> object:
     ((kind, text),) = value.items()
     match kind:
         case "b":
-            return b64decode(text)
+            return b64decode(text, validate=True)
         case "t":
             return datetime.fromisoformat(text)
         case "d":

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hopshive.journal.removal import Kind
 
 _KINDS: tuple[Kind, ...] = ("database", "table", "partition")
-_PARENT: dict[str, str] = {"DBS": "catalog", "TBLS": "database", "PARTITIONS": "table"}
+_PARENT = {"CTLGS": "catalog", "DBS": "database", "TBLS": "table"}
 # Of statistics: the table that they are of, which may have another name by now.
 _NAMES = ("CAT_NAME", "DB_NAME", "TABLE_NAME")
 _MESSAGE = 1000
@@ -375,9 +375,9 @@ def _of_two(keys: Graph, key: ForeignKey) -> bool:
 
 
 def _orphaned(key: ForeignKey) -> str:
-    if key.child in _PARENT:
-        return f"its {_PARENT[key.child]} is not there. Restore that first; one that was made since is another."
-    return f"{key.parent} has no longer what {key.child} refers to."
+    if key.child in OWNERS and key.parent in _PARENT:
+        return f"its {_PARENT[key.parent]} is not there. Restore that first; one that was made since is another."
+    return f"{key.parent} does not have what {key.child} refers to."
 
 
 # --- doing ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,126 @@
+"""The foreign keys that a deletion follows, read from the database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hopshive.closure import ClosureError, ForeignKey, collect, graph, parents_first, read, referred
+from hopshive.database import Database
+from tests.journal_world import World, open_world
+from tests.metastore_db import drop, stock_metastore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.servers import MariaDB
+
+
+@pytest.fixture
+def world(mariadb: MariaDB, hive_home: Path) -> Iterator[World]:
+    with open_world(mariadb, hive_home) as opened:
+        yield opened
+
+
+def _key(child: str, parent: str) -> ForeignKey:
+    return ForeignKey(child, "id", parent, "id", cascades=True)
+
+
+def test_parents_come_before_children() -> None:
+    keys = [_key("a", "b"), _key("b", "c"), _key("a", "c"), _key("c", "c"), _key("d", "outside")]
+    assert parents_first(["a", "b", "c", "d"], keys) == ("c", "d", "b", "a")
+
+
+def test_a_circle_does_not_hang() -> None:
+    assert sorted(parents_first(["a", "b", "c"], [_key("a", "b"), _key("b", "a"), _key("c", "a")])) == ["a", "b", "c"]
+
+
+def test_the_keys_of_a_metastore(world: World) -> None:
+    with world.database.reading() as tx:
+        keys = graph(tx)
+        assert graph(tx) is keys
+    assert keys.version == "4.0.0"
+    followed = {key.child for key in keys.children("TBLS", cascading=True)}
+    assert {"PARTITIONS", "TABLE_PARAMS", "TAB_COL_STATS", "KEY_CONSTRAINTS", "MV_TABLES_USED"} <= followed
+    assert {key.parent for key in keys.parents("SDS")} == {"CDS", "SERDES"}
+    assert not any(key.cascades for key in keys.children("CDS"))
+    assert [key.child for key in keys.contents("CDS")] == ["COLUMNS_V2"]
+    assert [key.child for key in keys.contents("SERDES")] == ["SERDE_PARAMS"]
+    assert [key.child for key in keys.contents("SKEWED_STRING_LIST")] == ["SKEWED_STRING_LIST_VALUES"]
+    order = keys.order.index
+    assert order("CDS") < order("SDS") < order("DBS") < order("TBLS") < order("PARTITIONS") < order("PART_COL_STATS")
+    tables = keys.tables
+    assert tables["PARTITIONS"].key == ("PART_ID",)
+    assert tables["PARTITIONS"].unique == (("TBL_ID", "PART_NAME"),)
+    assert tables["TXN_COMPONENTS"].key == ()
+    assert "LOCATION" not in tables["SDS"].needed
+    assert "NUM_BUCKETS" in tables["SDS"].needed
+    assert "TXN_ID" not in tables["TXNS"].needed
+    assert tables["KEY_CONSTRAINTS"].folded == {"CONSTRAINT_NAME", "DEFAULT_VALUE"}
+    assert tables["PARTITIONS"].folded == frozenset()
+
+
+def test_rows_belong_to_the_object_that_leads_to_them(world: World) -> None:
+    with world.write() as write:
+        database = write.database("d")
+        write.more_of_database(database)
+        first, second = write.table(database, "t"), write.table(database, "u")
+        write.partitions(first, ["p=1"])
+        write.constraint(first, second, "fk")
+        write.skew(second.sd_id)
+    with world.database.transaction() as tx:
+        keys = graph(tx)
+        seeds = {"SDS": {first.sd_id: 0, second.sd_id: 1}, "TBLS": {first.id: 0, second.id: 1}}
+        found = collect(tx, keys, seeds)
+        shared = referred(tx, keys, found)
+    assert "PARTITIONS" not in found
+    assert list(found["TABLE_PARAMS"].column("TBL_ID")) == [first.id, first.id, second.id, second.id]
+    assert found["TABLE_PARAMS"].owners == [0, 0, 1, 1]
+    # The constraint between them is there once.
+    assert len(found["KEY_CONSTRAINTS"].rows) == 3
+    assert [one.table for one in shared[0]] == ["CDS", "SERDES"]
+    assert [one.table for one in shared[1]] == ["CDS", "SERDES", "SKEWED_STRING_LIST"]
+    columns = shared[0][0].rows["COLUMNS_V2"]
+    assert list(columns.column("COLUMN_NAME")) == ["a", "b"]
+
+
+def test_a_stock_schema_is_named_as_the_reason(mariadb: MariaDB, hive_home: Path) -> None:
+    database = Database(stock_metastore(mariadb, hive_home, "ms_stock"))
+    with database.reading() as tx, pytest.raises(ClosureError, match="from SDS to DBS, PARTITIONS, TBLS"):
+        read(tx)
+    database.close()
+    drop(mariadb, "ms_stock")
+
+
+def test_a_key_of_two_columns_is_refused_by_name(world: World) -> None:
+    world.metastore.execute(
+        "CREATE TABLE site (a BIGINT, b VARCHAR(767) CHARACTER SET latin1 COLLATE latin1_bin, CONSTRAINT site_key"
+        " FOREIGN KEY (a, b) REFERENCES PARTITIONS (TBL_ID, PART_NAME))"
+    )
+    try:
+        with world.database.reading() as tx, pytest.raises(ClosureError, match="site_key of site has more than one"):
+            read(tx)
+    finally:
+        world.metastore.execute("DROP TABLE site")
+
+
+def test_a_table_of_the_site_goes_and_comes_back_too(world: World) -> None:
+    world.metastore.execute(
+        "CREATE TABLE site (tbl BIGINT, note VARBINARY(20), at DATETIME(6), price DECIMAL(20, 5), size DOUBLE,"
+        " FOREIGN KEY (tbl) REFERENCES TBLS (TBL_ID) ON DELETE CASCADE)"
+    )
+    try:
+        with world.write() as write:
+            table = write.table(write.database("d"), "t")
+            write.insert("site", tbl=table.id, note=b"\xff\x00", at="2024-02-03 04:05:06.7", price="1.5", size=1e300)
+            write.insert("site", tbl=table.id, note=None, at=None, price="-12345678901234.56789", size=0.1)
+        before = world.dump()
+        world.database.close()
+        world.remove(table)
+        assert "site" not in world.dump()
+        assert world.restore().conflicts == []
+        assert world.dump() == before
+    finally:
+        world.metastore.execute("DROP TABLE site")
