@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from tests.warehouse.hosts import CommandError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from tests.warehouse.hosts import Host
 
 UNIT = "hopshive-cleaner"
+CONFIG = "/etc/hopshive/hopshive.yml"
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,22 @@ class Cleaner:
         """What it logged last."""
         return self.host.run("journalctl", "--no-pager", "--output=short-iso", "-n", str(lines), "-u", self.unit).stdout
 
+    @contextmanager
+    def configured(self, changes: Mapping[str, Any]) -> Iterator[None]:
+        """Other settings for the length of the block, the daemon restarted before and after it."""
+        before = self.host.run("cat", CONFIG).stdout
+        try:
+            self._configure(yaml.safe_dump(merged(yaml.safe_load(before), changes)))
+            yield
+        finally:
+            self._configure(before)
+
+    def _configure(self, text: str) -> None:
+        self.stop()
+        # Written in place, so that owner and mode stay.
+        self.host.run("sh", "-c", f"cat >{CONFIG}", stdin=text)
+        self.start()
+
     def command(self, *arguments: str, check: bool = True, timeout: float = 300) -> str:
         """What `hopshive ...` prints. Raises CommandError with what it says on standard error."""
         return self.host.run("hopshive", *arguments, check=check, timeout=timeout).stdout
@@ -83,3 +105,11 @@ class Cleaner:
             ) from None
         found = content["differences"] if isinstance(content, dict) else content
         return [Difference(str(one.get("kind", "")), json.dumps(one, sort_keys=True), one) for one in found]
+
+
+def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with changes, mapping by mapping."""
+    both = dict(settings)
+    for name, value in changes.items():
+        both[name] = merged(both.get(name) or {}, value) if isinstance(value, dict) else value
+    return both

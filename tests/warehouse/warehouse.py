@@ -1,9 +1,9 @@
 """The whole warehouse: every way in, and the quiet points at which it can be looked at."""
 
-# ruff: noqa: S608 - SQL of names that stand here
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from tests.warehouse.hosts import Host, Lab, find_lab, read_lab
 from tests.warehouse.spark import SparkSession
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 STATE = "hopshive"
@@ -150,6 +150,14 @@ class Warehouse:
                 raise NotQuiet(f"no daemon leads after {timeout:.0f} s; the lease is of {holder}")
             time.sleep(POLL)
         return holder
+
+    @contextmanager
+    def configured(self, changes: Mapping[str, Any]) -> Iterator[None]:
+        """All daemons with other settings for the length of the block."""
+        with ExitStack() as stack:
+            for cleaner in self.cleaners:
+                stack.enter_context(cleaner.configured(changes))
+            yield
 
     def status(self) -> dict[str, Any]:
         """`hopshive status --json` on the first host of the group."""
