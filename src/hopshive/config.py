@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -187,7 +188,7 @@ def _value(hint: Any, value: object, path: Path, name: str) -> object:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise ConfigError(f"{path}: {name} is a list of texts; it is {_said(value)}.")
         return value
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     kind, fits = {
         bool: ("true or false", isinstance(value, bool)),
         int: ("a whole number", number and isinstance(value, int)),
@@ -214,6 +215,9 @@ def _check(config: Config, path: Path) -> None:
             raise ConfigError(f"{path}: database.{name} is no name of a schema: {_said(value)}.")
     if not _IDENTIFIER.fullmatch(table):
         raise ConfigError(f"{path}: database.inodes is schema.table; it is {_said(database.inodes)}.")
+    for name, port, least in (("database.port", database.port, 1), ("metrics.port", config.metrics.port, 0)):
+        if not least <= port < 65536:
+            raise ConfigError(f"{path}: {name} is a port, {least} to 65535; it is {port}.")
     if not config.hdfs.uris:
         raise ConfigError(f"{path}: hdfs.uris is empty: give fs.defaultFS, for example hdfs://namenode:8020.")
     for uri in config.hdfs.uris:

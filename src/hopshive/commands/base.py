@@ -99,7 +99,7 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option(
         "--config",
-        "path",
+        "config_path",
         type=click.Path(path_type=Path, dir_okay=False),
         default=configuration.DEFAULT_PATH,
         show_default=True,
@@ -107,8 +107,8 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
     @wraps(command)
-    def wrapped(path: Path, as_json: bool, **others: Any) -> Any:
-        return command(Site(path, as_json), **others)
+    def wrapped(config_path: Path, as_json: bool, **others: Any) -> Any:
+        return command(Site(config_path, as_json), **others)
 
     return wrapped
 

@@ -1,0 +1,261 @@
+"""The commands as their users run them: two daemons as processes, a NameNode, a MariaDB with Hive's own schema."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from hopshive.cli import main
+from tests.metastore_db import with_schema
+from tests.mirror_world import World
+from tests.servers import Hdfs, MariaDB, free_port
+
+HOPSHIVE = [sys.executable, "-m", "hopshive.cli"]
+LEASE = 2.0
+
+
+@dataclass
+class Site:
+    """A warehouse with its configuration, and daemons."""
+
+    world: World
+    directory: Path
+    daemons: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def write(self, name: str, **change: Any) -> Path:
+        """The configuration of one daemon."""
+        path = self.directory / f"{name}.yml"
+        metastore = self.world.metastore
+        path.write_text(
+            yaml.safe_dump(
+                {
+                    "name": name,
+                    "lease": LEASE,
+                    "database": {
+                        "unix_socket": metastore.mariadb.socket,
+                        "user": "root",
+                        "metastore": metastore.server.database,
+                        "state": metastore.names.state,
+                        "inodes": metastore.names.inodes,
+                    },
+                    "hdfs": {"uris": self.world.config.hdfs.uris, "namenodes": self.world.config.hdfs.namenodes},
+                    "mirror": {"grace": 0.1, "unbound_grace": 0.5, "max_removals": 3},
+                    "metrics": {"host": "127.0.0.1", "port": free_port()},
+                    **change,
+                }
+            )
+        )
+        return path
+
+    def start(self, name: str, **change: Any) -> subprocess.Popen[str]:
+        """A daemon; what it says is in a file of its name."""
+        log = (self.directory / f"{name}.log").open("w")
+        argv = [*HOPSHIVE, "cleaner", "run", "--config", str(self.write(name, **change))]
+        self.daemons.append(subprocess.Popen(argv, stderr=log, text=True, env=environment()))
+        return self.daemons[-1]
+
+    def run(self, *arguments: str, code: int = 0) -> str:
+        """A command; what it prints, which is for a failure what it says."""
+        done = CliRunner().invoke(main, [*arguments, "--config", str(self.directory / "one.yml")])
+        unforeseen = done.exception and not isinstance(done.exception, SystemExit)
+        assert done.exit_code == code and not unforeseen, (
+            f"{arguments}: exit {done.exit_code}, {done.exception!r}\n{done.output}{self.logs()}"
+        )
+        return done.stdout or done.stderr
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        """A command with --json."""
+        return json.loads(self.run(*arguments, "--json", code=code))
+
+    def bound(self) -> int:
+        return int(self.world.metastore.execute("SELECT COUNT(PARTITION_ID) FROM SDS")[0][0])
+
+    def fuse_blown(self) -> bool:
+        return bool(self.world.metastore.execute("SELECT 1 FROM {state}.setting WHERE name = 'fuse'"))
+
+    def logs(self) -> str:
+        return "".join(path.read_text()[-3000:] for path in self.directory.glob("*.log"))
+
+    def until(self, what: Callable[[], object], seconds: float = 15) -> None:
+        deadline = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < deadline, self.logs()
+            time.sleep(0.05)
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+
+
+@pytest.fixture(scope="module")
+def site(mariadb: MariaDB, hive_home: Path, hdfs: Hdfs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with with_schema(mariadb, hive_home, "live") as metastore:
+        world = World(metastore, hdfs, "/live")
+        found = Site(world, tmp_path_factory.mktemp("live"))
+        yield found
+        for daemon in found.daemons:
+            daemon.kill()
+            daemon.wait()
+        world.close()
+
+
+def leads(site: Site, name: str) -> bool:
+    standing = site.world.metastore.execute("SELECT holder, expires > UTC_TIMESTAMP(6) FROM {state}.lease")
+    return standing == [(name, 1)]
+
+
+# The tests go on from each other: the warehouse is made once.
+
+
+def test_without_a_daemon_nobody_leads_and_nothing_is_asked_for_ever(site: Site) -> None:
+    site.write("one", lease=1)
+    assert "Nobody leads" in site.run("status", code=4)
+    assert "the request is withdrawn" in site.run("sync", code=4)
+    assert site.world.metastore.execute("SELECT * FROM {state}.request") == []
+
+
+def test_one_of_two_daemons_leads(site: Site) -> None:
+    site.start("one")
+    site.until(lambda: leads(site, "one"))
+    site.start("two")
+    site.until(lambda: "one leads" in site.logs())
+    status = site.json("status")
+    assert (status["leader"], status["epoch"], status["problems"]) == ("one", 1, [])
+    port = yaml.safe_load((site.directory / "one.yml").read_text())["metrics"]["port"]
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        assert "hopshive_leader 1.0" in answer.read().decode()
+
+
+def test_what_was_removed_is_told_and_comes_back(site: Site) -> None:
+    world = site.world
+    database = world.make_database("shop")
+    table = world.make_table(database, "orders", "/live/external/shop.db/orders")
+    days = [f"/live/external/shop.db/orders/day={day}" for day in (1, 2)]
+    world.make_partitions(table, days)
+    site.until(lambda: site.bound() == 4)
+    before = world.objects()
+    world.files.delete("/live/external/shop.db/orders")
+    site.until(lambda: world.objects() == {"shop"})
+    site.until(lambda: site.json("journal")[0]["ended"])
+    (removal,) = site.json("journal")
+    assert (removal["kind"], removal["path"], removal["objects"], removal["left"]) == (
+        "unlink",
+        "/live/external/shop.db/orders",
+        3,
+        3,
+    )
+    number = str(removal["id"])
+    assert "deleted, transaction" in site.run("journal")
+    assert {entry["name"] for entry in site.json("journal", number)} == {
+        "hive.shop.orders",
+        "hive.shop.orders/day=1",
+        "hive.shop.orders/day=2",
+    }
+    assert "day=1" in site.run("restore", number, "--dry-run")
+    assert "is not there" in site.run("restore", number, code=1)
+    for path in days:
+        world.files.mkdir(path)
+    assert site.json("restore", "--name", "hive.shop.orders")["message"] == "Restored 3 objects."
+    assert world.objects() == before
+    assert "nothing of that" in site.run("restore", number, code=1)
+    assert "nothing of a removal 99" in site.run("journal", "99", code=1)
+
+
+def test_what_the_fuse_holds_waits_for_an_approval(site: Site) -> None:
+    world = site.world
+    ((database,),) = world.metastore.execute("SELECT DB_ID FROM DBS WHERE NAME = 'shop'")
+    for number in range(4):
+        world.make_table(database, f"t{number}", f"/live/external/shop.db/t{number}")
+    site.until(lambda: site.bound() == 8)
+    assert site.json("status")["bound"] == 8
+    for number in range(4):
+        world.files.delete(f"/live/external/shop.db/t{number}")
+    site.until(site.fuse_blown)
+    status = site.json("status", code=3)
+    assert "hopshive approve" in status["problems"][0]
+    assert "blown" in site.run("status", code=3)
+    assert "Approved" in site.run("approve")
+    site.until(lambda: world.objects() == {"shop", "shop.orders", "shop.orders/day=1", "shop.orders/day=2"})
+    site.until(lambda: not site.fuse_blown())
+    assert "Nothing waits" in site.run("approve")
+
+
+def test_a_difference_is_found_and_settled(site: Site) -> None:
+    world = site.world
+    world.files.mkdir("/live/external/shop.db/stranger")
+    # As if somebody had written into the database by hand.
+    world.metastore.execute("UPDATE SDS SET PARTITION_ID = NULL, PARENT_ID = NULL, NAME = '' WHERE SD_ID = 2")
+    shown = site.run("check", code=3)
+    for words in (
+        "2 differences",
+        "not bound",
+        "table hive.shop.orders",
+        "no metadata",
+        "/live/external/shop.db/stranger",
+    ):
+        assert words in shown
+    world.files.delete("/live/external/shop.db/stranger")
+    fixed = site.json("check", "--fix")
+    assert fixed["differences"] == []
+    assert fixed["fixed"][0].startswith("Compared 4 storage descriptors: 1 differed")
+    assert "Compared 4 storage descriptors: 0 differed" in site.run("sync")
+
+
+def test_a_killed_leader_is_followed_and_a_told_one_hands_over(site: Site) -> None:
+    one, two = site.daemons
+    one.kill()
+    began = time.monotonic()
+    site.until(lambda: leads(site, "two"))
+    assert time.monotonic() - began < LEASE + 1
+    two.send_signal(signal.SIGTERM)
+    assert two.wait(10) == 0
+    assert site.json("status", code=4)["leader"] is None
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"database": {"user": "nobody", "unix_socket": "SOCKET"}}, "Access denied for user 'nobody'"),
+        ({"source": "hopsfs"}, "hopsfs"),
+        ({"lease": 0}, "lease must be a second or more"),
+        ({"metrics": {"host": "192.0.2.1"}}, "192.0.2.1:9853 (metrics.host, metrics.port) cannot be served"),
+        ({"cleaner": {"scratch": ["/"]}}, "cleaner.scratch"),
+    ],
+    ids=["password", "source", "config", "endpoint", "scratch"],
+)
+def test_a_daemon_that_cannot_ever_work_says_why_and_ends(site: Site, change: dict[str, Any], sentence: str) -> None:
+    if "database" in change:
+        change = {"database": {**change["database"], "unix_socket": site.world.metastore.mariadb.socket}}
+    daemon = site.start("wrong", **change)
+    assert daemon.wait(10) == 78, site.logs()
+    assert sentence in (site.directory / "wrong.log").read_text()
+
+
+def test_a_daemon_does_not_follow_another_file_system(site: Site) -> None:
+    site.world.metastore.execute("UPDATE {state}.setting SET value = 'CID-other' WHERE name = 'cluster_id'")
+    assert site.start("wrong").wait(10) == 78
+    assert "follows CID-other" in (site.directory / "wrong.log").read_text()
+
+
+def test_a_database_and_a_namenode_that_are_away_are_said(site: Site) -> None:
+    site.write("one", hdfs={"uris": ["hdfs://nn"], "namenodes": ["127.0.0.1:1"]})
+    status = site.json("status", code=1)
+    assert "127.0.0.1:1" in status["problems"][0]
+    site.write("one", database={"unix_socket": "/not/there"})
+    status = site.json("status", code=1)
+    assert (status["leader"], status["namenode"] is None) == (None, False)
+    assert "/not/there" in status["problems"][0]
+    assert "/not/there" in site.run("journal", code=1)
