@@ -215,9 +215,9 @@ def _check(config: Config, path: Path) -> None:
             raise ConfigError(f"{path}: database.{name} is no name of a schema: {_said(value)}.")
     if not _IDENTIFIER.fullmatch(table):
         raise ConfigError(f"{path}: database.inodes is schema.table; it is {_said(database.inodes)}.")
-    for name, port, least in (("database.port", database.port, 1), ("metrics.port", config.metrics.port, 0)):
-        if not least <= port < 65536:
-            raise ConfigError(f"{path}: {name} is a port, {least} to 65535; it is {port}.")
+    for name, number, least in (("database.port", database.port, 1), ("metrics.port", config.metrics.port, 0)):
+        if not least <= number < 65536:
+            raise ConfigError(f"{path}: {name} is a port, {least} to 65535; it is {number}.")
     if not config.hdfs.uris:
         raise ConfigError(f"{path}: hdfs.uris is empty: give fs.defaultFS, for example hdfs://namenode:8020.")
     for uri in config.hdfs.uris:
