@@ -109,6 +109,11 @@ class World:
             idle = 0 if self.mirror.step() else idle + 1
             assert time.monotonic() < deadline, "the mirror does not come to rest"
 
+    def look_again(self) -> None:
+        """As after a while: all rechecks are due."""
+        self.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+        self.mirror._look_again = 0
+
     # --- as the metastore writes ----------------------------------------------------------------------------------
 
     def make_database(self, name: str, *, managed: bool = False) -> int:

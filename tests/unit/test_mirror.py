@@ -91,7 +91,7 @@ def test_metadata_whose_directory_was_never_there_goes_when_its_grace_has_passed
     world.settle()
     assert world.objects() == {"d", "d.t"}
     assert world.rechecks() == [("missing", "waiting")]
-    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.look_again()
     world.settle()
     assert world.objects() == {"d"}
     assert world.rechecks() == []
@@ -103,7 +103,7 @@ def test_metadata_whose_directory_comes_later_is_bound(world: World, db: int) ->
     world.settle()
     world.files.mkdir(f"{world.root}/elsewhere/t")
     world.settle()
-    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.look_again()
     world.settle()
     assert world.bound(number)
     assert world.rechecks() == []
@@ -247,7 +247,7 @@ def test_what_is_moved_elsewhere_is_deleted_after_its_grace(world: World) -> Non
     world.files.move(path, f"{world.root}/away/t")
     world.settle()
     assert world.objects() == ALL
-    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.look_again()
     world.settle()
     assert world.objects() == {"d"}
     world.files.move(f"{world.root}/away/t", path)
@@ -288,7 +288,7 @@ def test_a_rename_by_the_metastore_binds_to_the_new_place(world: World, table: i
     world.metastore.execute(f"UPDATE SDS SET LOCATION = REPLACE(LOCATION, '{old}', '{new}')")
     world.metastore.execute(f"UPDATE TBLS SET TBL_NAME = 'u' WHERE TBL_ID = {table}")
     world.settle()
-    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.look_again()
     world.settle()
     assert world.objects() == {name.replace("d.t", "d.u") for name in ALL}
     assert world.differences() == []
@@ -306,7 +306,7 @@ def test_the_move_of_a_directory_above_databases_removes_nothing(world: World) -
     assert world.objects() == ALL
     assert ("rename", "reported") in world.rechecks()
     world.files.move(f"{world.root}/moved", f"{world.root}/managed")
-    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.look_again()
     world.settle()
     assert world.objects() == ALL
     assert world.rechecks() == []
@@ -349,7 +349,7 @@ def test_the_fuse_mends_itself_when_what_it_holds_is_back(world: World) -> None:
     assert world.rechecks() == [("trash", "held")]
     world.files.move(place, path)
     world.settle()
-    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.look_again()
     world.settle()
     assert world.rechecks() == []
     assert world.metastore.execute("SELECT COUNT(*) FROM {state}.setting WHERE name = 'fuse'") == [(0,)]

@@ -78,6 +78,8 @@ def settle(context: Context, tx: Transaction, paths: Mapping[int, str], found: F
 def note_missing(context: Context, tx: Transaction, paths: Mapping[int, str]) -> None:
     """Take descriptors out of the queue until their grace has passed: sd_id to path."""
     mark(tx, sorted(paths), MISSING)
+    for path in paths.values():
+        context.missing.add(path)
     noted = rechecks.by_descriptor(tx, sorted(paths))
     fresh = {sd_id: path for sd_id, path in paths.items() if noted.get(sd_id) != path}
     rechecks.forget(tx, [sd_id for sd_id in fresh if sd_id in noted])

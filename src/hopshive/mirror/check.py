@@ -56,7 +56,7 @@ def differences(
         yield from checked.metadata(progress, settle)
         yield from checked.directories(settle)
     with database.reading() as tx:
-        for table, count in garbage.counts(tx).items():
+        for table, count in garbage.counts(tx, config.source).items():
             if count:
                 yield Difference("garbage", table, "", f"{count} rows that nothing refers to")
 

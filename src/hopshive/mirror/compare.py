@@ -14,6 +14,7 @@ from hopshive.database import marks
 from hopshive.mirror import fuse, rechecks
 from hopshive.mirror.binding import note_missing
 from hopshive.mirror.context import look
+from hopshive.mirror.recheck import MANY_AGAIN
 from hopshive.mirror.rechecks import Recheck
 from hopshive.mirror.tree import MISSING, NOT_OURS, Key, lock
 
@@ -104,16 +105,16 @@ class Comparison:
         with context.database.transaction() as tx:
             count = int(tx.value("SELECT COUNT(*) FROM {state}.recheck WHERE state = 'comparing'"))
             allowed = fuse.allowance(context, tx)
-            state, message = "waiting", ""
+            state, message, wait = "waiting", "", context.config.mirror.grace
             if count > allowed:
-                state = "held"
+                state, wait = "held", MANY_AGAIN
                 message = f"A comparison found {count} objects without a directory, {allowed} are allowed now."
                 fuse.blow(context, tx, message)
                 log.error("The fuse holds all removals: %s", message)
             tx.execute(
                 "UPDATE {state}.recheck SET state = %s, message = %s, due = UTC_TIMESTAMP(3) + INTERVAL %s SECOND"
                 " WHERE state = 'comparing'",
-                (state, message, context.config.mirror.grace),
+                (state, message, wait),
             )
             tx.execute("UPDATE {state}.position SET compared_at = UTC_TIMESTAMP(3) WHERE id = 1")
         seconds = time.monotonic() - self._began

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Context:
-    """One mirror's surroundings. `known` and `returns` are the paths that an event may be about; see there."""
+    """One mirror's surroundings. `known`, `missing` and `returns` are the paths that an event may be about."""
 
     config: Config
     database: Database
     namenode: NameNode
     metrics: Metrics
     known: Known = field(default_factory=Known)
+    missing: Known = field(default_factory=Known)
     returns: Returns = field(default_factory=lambda: Returns())
 
     @property

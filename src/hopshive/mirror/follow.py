@@ -59,10 +59,10 @@ def concerning(context: Context, events: Iterable[Event]) -> Concern:
         if event.kind == "rename" and event.target in returns:
             _want(wanted, "restore", event, event.target)
         arrived = event.target if event.kind == "rename" else event.path if event.kind == "mkdir" else ""
-        if arrived in known:
+        if arrived in context.missing:
             arrivals[arrived] = event.kind == "rename"
-            if event.kind == "rename":  # what lay there was overwritten
-                _want(wanted, "replace", event, arrived)
+        if event.kind == "rename" and arrived in known:  # what lay there was overwritten
+            _want(wanted, "replace", event, arrived)
     return Concern(list(wanted.values()), arrivals)
 
 
@@ -85,7 +85,7 @@ def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_a
     for recheck in concern.rechecks:
         found = row_of(tx, recheck.path, memory) if recheck.kind != "restore" else None
         rows.append((replace(recheck, inode=found[1] if found else None), wait_of(context, recheck.kind)))
-        if recheck.kind in ("unlink", "trash"):
+        if recheck.kind in ("unlink", "trash") and recheck.path in context.missing:
             rechecks.hasten(tx, recheck.path, wait_of(context, recheck.kind))
         context.metrics.events.labels(recheck.kind).inc()
     rechecks.add(tx, rows)

@@ -36,6 +36,8 @@ BIND_TURNS = 20
 DECIDE_SECONDS = 1.0
 # Rest of the NameNode after an answer that left nothing unread, in times of what the answer took.
 REST = 3.0
+# Seconds between two looks at what is held or reported; each of those has its own time besides.
+LOOK_AGAIN = 5.0
 # Seconds between two writes of the position when no event concerned us, and between two counts for metrics.
 SAVE_INTERVAL = 1.0
 COUNT_INTERVAL = 15.0
@@ -54,6 +56,7 @@ class Mirror:
         self._expired = 0.0
         self._compared = 0.0
         self._ask_again = 0.0
+        self._look_again = 0.0
         self._comparison: Comparison | None = None
 
     # --- the beginning --------------------------------------------------------------------------------------------
@@ -180,9 +183,13 @@ class Mirror:
     def _decide(self) -> bool:
         context = self.context
         limit = context.config.mirror.batch
+        waiting: list[rechecks.State] = ["waiting", "approved"]
+        if time.monotonic() > self._look_again:
+            self._look_again = time.monotonic() + LOOK_AGAIN
+            waiting += ["held", "reported"]
         with context.database.reading() as tx:
-            due = rechecks.due(tx, limit, missing=False)
-            missing = rechecks.due(tx, limit, missing=True)
+            due = rechecks.due(tx, limit, waiting)
+            missing = [group for state in waiting if (group := rechecks.due_missing(tx, limit, state))]
         if not due and not missing:
             return False
         if context.namenode.safe_mode():
@@ -198,10 +205,8 @@ class Mirror:
             done = self._decide_on(one) or done
             if time.monotonic() > deadline:
                 return True
-        for state in ("waiting", "approved", "held"):
-            group = [one for one in missing if one.state == state]
-            if group:
-                done = recheck.process_missing(context, group) > 0 or done
+        for group in missing:
+            done = recheck.process_missing(context, group) > 0 or done
         return done
 
     def _decide_together(self, group: list[Recheck]) -> list[Recheck]:

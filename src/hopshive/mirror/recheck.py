@@ -49,6 +49,8 @@ log = logging.getLogger(__name__)
 PAGE = 1000
 # Seconds until a recheck is tried again that found rows locked.
 BUSY = 1.0
+# Seconds between two looks at missing directories that the fuse holds: there may be a million.
+MANY_AGAIN = 300.0
 
 
 @dataclass(slots=True)
@@ -351,11 +353,11 @@ def _allowed(context: Context, wanted: dict[int, Recheck], paths: dict[int, str]
         if torn:
             sentence = f"{next(iter(torn.values()))}, which holds whole databases, is gone."
             fuse.blow(context, tx, sentence)
-            rechecks.settle(tx, [wanted[sd_id].id for sd_id in torn], "held", sentence)
+            rechecks.settle(tx, [wanted[sd_id].id for sd_id in torn], "held", sentence, wait=MANY_AGAIN)
         if len(rest) > allowed:
             sentence = f"{len(rest)} objects without a directory would be removed, {allowed} are allowed now."
             fuse.blow(context, tx, sentence)
-            rechecks.settle(tx, [one.id for one in rest.values()], "held", sentence)
+            rechecks.settle(tx, [one.id for one in rest.values()], "held", sentence, wait=MANY_AGAIN)
             rest = {}
     if rest:
         yield rest

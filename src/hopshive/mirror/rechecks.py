@@ -59,13 +59,21 @@ def add(tx: Transaction, rechecks: Sequence[tuple[Recheck, float]]) -> None:
     )
 
 
-def due(tx: Transaction, limit: int, *, missing: bool) -> list[Recheck]:
-    """Those whose time has come, the oldest event first; of the kind `missing`, or of the others."""
-    kind = "= 'missing'" if missing else "<> 'missing'"
+def due(tx: Transaction, limit: int, states: Sequence[State]) -> list[Recheck]:
+    """Those of directories whose time has come, the oldest first."""
     rows = tx.rows(
-        f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE due <= UTC_TIMESTAMP(3)"
-        f" AND state IN ('waiting', 'approved', 'held', 'reported') AND kind {kind} ORDER BY due, id LIMIT %s",
-        (limit,),
+        f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE state IN ({marks(states)}) AND due <= UTC_TIMESTAMP(3)"
+        " AND kind <> 'missing' ORDER BY due, id LIMIT %s",
+        (*states, limit),
+    )
+    return [_made(row) for row in rows]
+
+
+def due_missing(tx: Transaction, limit: int, state: State) -> list[Recheck]:
+    """Those of the kind `missing` in one state, in any order: there may be very many."""
+    rows = tx.rows(
+        f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE state = %s AND due <= UTC_TIMESTAMP(3) AND kind = 'missing' LIMIT %s",
+        (state, limit),
     )
     return [_made(row) for row in rows]
 
