@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import posixpath
 import re
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -15,10 +16,14 @@ from hopshive.errors import Refused
 from hopshive.paths import FileSystem, authority
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 DEFAULT_PATH = Path("/etc/hopshive/hopshive.yml")
 DAY = 86400.0
+# In a pattern of scratch directories: any one directory.
+ANY = "*"
+# A pattern names at least that many directories: /tmp and /user hold more than scratch.
+LEAST_NAMED = 2
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
@@ -90,7 +95,7 @@ class CleanerConfig:
     sweep_interval: float = 3600.0
     # Rows that it deletes in a second, on average.
     rate: int = 2000
-    # Directories whose children are removed when nothing in them changed for `scratch_age`.
+    # Directories whose children are removed when nothing in them changed for `scratch_age`; `*` is any one directory.
     scratch: list[str] = field(default_factory=list)
     scratch_age: float = 7 * DAY
 
@@ -233,7 +238,28 @@ def _check(config: Config, path: Path) -> None:
         host, _, port = address.rpartition(":")
         if not host or not port.isdigit() or not 0 < int(port) < 65536:
             raise ConfigError(f"{path}: hdfs.namenodes: {address} is not host:port.")
+    try:
+        check_scratch(config.cleaner.scratch)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
     if config.lease < 1:
         raise ConfigError(f"{path}: lease must be a second or more; it is {config.lease}.")
     if config.mirror.batch < 1 or config.mirror.max_removals < 1:
         raise ConfigError(f"{path}: mirror.batch and mirror.max_removals must be 1 or more.")
+
+
+def check_scratch(patterns: Sequence[str]) -> None:
+    """Raises ConfigError for a scratch directory that cannot be meant."""
+    for pattern in patterns:
+        parts = pattern.split("/")[1:]
+        named = [part for part in parts if part != ANY]
+        if not pattern.startswith("/") or posixpath.normpath(pattern) != pattern or pattern.startswith("//"):
+            raise ConfigError(f"cleaner.scratch: {pattern} is not an absolute path without dots and double slashes.")
+        if any(ANY in part for part in named):
+            raise ConfigError(
+                f"cleaner.scratch: {pattern}: an asterisk stands for a whole directory, as in /tmp/hive/*."
+            )
+        if len(named) < LEAST_NAMED or parts[0] == ANY:
+            raise ConfigError(
+                f"cleaner.scratch: {pattern} holds more than scratch: name two directories or more, as in /tmp/hive/*."
+            )

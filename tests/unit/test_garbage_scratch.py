@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.config import CleanerConfig, Config, ConfigError, HdfsConfig
+from hopshive.config import CleanerConfig, Config, ConfigError, HdfsConfig, check_scratch
 from hopshive.database import Database, LostLease
 from hopshive.garbage import Cleaner
-from hopshive.garbage.scratch import check
 from hopshive.metrics import Metrics
 from hopshive.namenode import NameNode, NameNodeUnavailable
 from hopshive.namenode.wire import encode
@@ -225,8 +224,8 @@ def test_a_namenode_that_is_down_does_not_stop_the_rest(rows: Rows) -> None:
 )
 def test_a_directory_that_cannot_be_meant_is_refused(pattern: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
-        check([pattern])
+        check_scratch([pattern])
 
 
 def test_usual_directories_are_taken() -> None:
-    check(["/tmp/hive", "/tmp/hive/*", "/tmp/hive/*/_tez_session_dir", "/user/*/.sparkStaging"])
+    check_scratch(["/tmp/hive", "/tmp/hive/*", "/tmp/hive/*/_tez_session_dir", "/user/*/.sparkStaging"])

@@ -22,9 +22,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
-from hopshive.config import ConfigError
-from hopshive.namenode.client import ABSENT
-from hopshive.namenode.rpc import RemoteError
+from hopshive.config import ANY
 from hopshive.paths import is_below
 
 if TYPE_CHECKING:
@@ -34,27 +32,6 @@ if TYPE_CHECKING:
     from hopshive.namenode import Entry, NameNode
     from hopshive.paths import FileSystem
 
-ANY = "*"
-# A pattern names at least that many directories: /tmp and /user hold more than scratch.
-LEAST_NAMED = 2
-
-
-def check(patterns: Sequence[str]) -> None:
-    """Raises ConfigError for a directory that cannot be meant."""
-    for pattern in patterns:
-        parts = pattern.split("/")[1:]
-        named = [part for part in parts if part != ANY]
-        if not pattern.startswith("/") or posixpath.normpath(pattern) != pattern or pattern.startswith("//"):
-            raise ConfigError(f"cleaner.scratch: {pattern} is not an absolute path without dots and double slashes.")
-        if any(ANY in part for part in named):
-            raise ConfigError(
-                f"cleaner.scratch: {pattern}: an asterisk stands for a whole directory, as in /tmp/hive/*."
-            )
-        if len(named) < LEAST_NAMED or parts[0] == ANY:
-            raise ConfigError(
-                f"cleaner.scratch: {pattern} holds more than scratch: name two directories or more, as in /tmp/hive/*."
-            )
-
 
 class Scratch:
     """Scratch directories of one file system."""
@@ -62,7 +39,6 @@ class Scratch:
     def __init__(
         self, patterns: Sequence[str], file_system: FileSystem, namenode: NameNode, database: Database
     ) -> None:
-        check(patterns)
         self._patterns = patterns
         self._file_system = file_system
         self._namenode = namenode
@@ -119,15 +95,9 @@ class Scratch:
                 return False
             if entry.is_dir:
                 stack += [(posixpath.join(at, below.name), below) for below in self._listing(at)]
-            elif self._is_open(at):
+            elif self._namenode.is_open(at):
                 return False
         return True
-
-    def _is_open(self, path: str) -> bool:
-        """Whether somebody holds the lease of a file (ClientProtocol.isFileClosed)."""
-        call = self._namenode._call("isFileClosed", {1: path})
-        (answer,) = self._namenode._answers([call], ABSENT)
-        return not isinstance(answer, RemoteError) and not answer.number(1)
 
     def _is_referred_to(self, path: str, inode: int) -> bool:
         """Whether the metastore follows it or something beneath, or will once it has looked. Reads all locations."""

@@ -190,6 +190,11 @@ class NameNode:
             if not page.number(2):
                 return
 
+    def is_open(self, path: str) -> bool:
+        """Whether somebody is writing a file, or holds its lease; False if it is not there."""
+        (answer,) = self._answers([self._call("isFileClosed", {1: _checked(path)})], ABSENT)
+        return not isinstance(answer, RemoteError) and not answer.number(1)
+
     def delete(self, path: str, recursive: bool = True) -> bool:
         """Delete a path, past the trash; False if it is not there. Asked twice for lack of an answer, it is done once."""
         return bool(self._one(self._call("delete", {1: _checked(path), 2: int(recursive)})).number(1))
