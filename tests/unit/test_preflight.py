@@ -18,13 +18,14 @@ from hopshive.preflight.host import (
     memory_need,
     questions,
 )
-from hopshive.preflight.inventory import PASSWORD, HostVariables, Inventory, check_inventory, password_weakness
+from hopshive.preflight.inventory import PASSWORDS, HostVariables, Inventory, check_inventory, password_weakness
 from hopshive.preflight.problem import Problem, listed, merged, report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 GOOD_PASSWORD = "kXw2-unguessed-91"
+PASSWORD = "cluster_metastore_database_password"
 DEFAULTS: dict[str, Any] = {
     "cluster_java_home": "/usr/lib/jvm/java-17-openjdk-amd64",
     "cluster_prefix": "/opt/hopshive",
@@ -50,7 +51,11 @@ DEFAULTS: dict[str, Any] = {
     "cluster_server2_http_port": 10002,
 }
 KINDS = {int: "int", str: "str", bool: "bool", list: "list", dict: "dict"}
-TYPES = {**{name: KINDS[type(value)] for name, value in DEFAULTS.items()}, PASSWORD: "str", "cluster_address": "str"}
+TYPES = {
+    **{name: KINDS[type(value)] for name, value in DEFAULTS.items()},
+    **dict.fromkeys(PASSWORDS, "str"),
+    "cluster_address": "str",
+}
 PLACEMENT = {
     "mariadb": ("master",),
     "zookeeper": ("master",),
@@ -76,7 +81,7 @@ def inventory(
     hosts = sorted({host for members in beneath.values() for host in members})
     variables = {}
     for host in hosts:
-        own = {PASSWORD: GOOD_PASSWORD, **(given or {}).get("all", {}), **(given or {}).get(host, {})}
+        own = {**dict.fromkeys(PASSWORDS, GOOD_PASSWORD), **(given or {}).get("all", {}), **(given or {}).get(host, {})}
         own = {name: value for name, value in own.items() if value is not None and name not in (broken or {})}
         variables[host] = HostVariables({**DEFAULTS, "cluster_address": host, **own}, frozenset(own), broken or {})
     return Inventory({**beneath, "hopshive": tuple(hosts)}, tuple(beneath), variables)
@@ -160,9 +165,10 @@ def test_a_zookeeper_quorum_is_odd(hosts: int, good: bool) -> None:
     assert good or f"The group zookeeper has {hosts} hosts" in found[0]
 
 
-def test_a_missing_password_names_variable_and_vault() -> None:
-    text = only_error(inventory(given={"all": {PASSWORD: None}}))
-    assert f"{PASSWORD} is not set" in text
+@pytest.mark.parametrize("password", PASSWORDS)
+def test_a_missing_password_names_variable_and_vault(password: str) -> None:
+    text = only_error(inventory(given={"all": {password: None}}))
+    assert f"{password} is not set" in text
     assert "inventories/prod/group_vars/all/vault.yml (ansible-vault" in text
 
 
@@ -202,12 +208,12 @@ def test_a_password_of_ones_own_is_taken(password: str) -> None:
 
 def test_a_password_that_differs_between_hosts_is_refused() -> None:
     text = only_error(inventory(given={"edge": {PASSWORD: "another-of-its-own-7"}}))
-    assert f"{PASSWORD} differs between the hosts" in text
+    assert f"{PASSWORD} differs between the hosts of mariadb, metastore, server2" in text
     assert "another-of-its-own-7" not in text
 
 
 def test_a_host_without_the_database_needs_no_password() -> None:
-    assert errors(inventory(given={"worker": {PASSWORD: None}})) == []
+    assert errors(inventory(given={"worker": dict.fromkeys(PASSWORDS)})) == []
 
 
 def test_two_variables_on_one_port_of_a_host_are_named() -> None:

@@ -39,6 +39,7 @@ SMALL = {
     "ansible_connection": "local",
     "ansible_python_interpreter": sys.executable,
     "cluster_metastore_database_password": PASSWORD,
+    "cluster_cleaner_db_password": PASSWORD,
     "cluster_nodemanager_memory_mb": 2048,
     # Ports that nothing on a developer's machine holds.
     "cluster_mariadb_port": 23306,
@@ -191,17 +192,19 @@ def production(site: Site) -> Site:
     return site
 
 
-def test_the_example_for_production_lacks_nothing_but_its_password(production: Site) -> None:
+def test_the_example_for_production_lacks_nothing_but_its_passwords(production: Site) -> None:
     changed, output = production.run()
     assert not changed
-    assert "Preflight found a problem in the inventory" in output
+    assert "Preflight found 2 problems in the inventory" in output
     assert "cluster_metastore_database_password cannot be computed" in output
+    assert "cluster_cleaner_db_password cannot be computed" in output
     assert "put one of your own into prod/group_vars/all/vault.yml" in output
 
 
-def test_the_example_for_production_with_a_password_goes_on_to_its_hosts(production: Site) -> None:
+def test_the_example_for_production_with_its_passwords_goes_on_to_its_hosts(production: Site) -> None:
     local = {"ansible_connection": "local", "ansible_become": False, "preflight_disk_mb": 10**9}
-    variables = json.dumps({**local, "vault_metastore_database_password": PASSWORD})
+    vault = {"vault_metastore_database_password": PASSWORD, "vault_cleaner_db_password": PASSWORD}
+    variables = json.dumps({**local, **vault})
     changed, output = production.run("--limit", "worker1.example.com", "-e", variables)
     assert not changed
     assert "Preflight found" in output

@@ -31,7 +31,7 @@ FREE_ROLES = {"cluster", "daemon", "preflight", "artifacts", "common", "controll
 # Its arguments would be checked, one after the other, before it can tell all that is wrong.
 WITHOUT_CLUSTER = {"cluster", "preflight", "artifacts", "controller", "lab"}
 # Variables of the role cluster without a default, since only the user knows them.
-NO_DEFAULT = {"cluster_metastore_database_password"}
+NO_DEFAULT = {"cluster_metastore_database_password", "cluster_cleaner_db_password"}
 
 
 def tasks_of(path: Path) -> Iterator[dict[str, Any]]:

@@ -25,7 +25,7 @@ def secrets_of_the_inventory(host: Any) -> list[Secret]:
         Secret(name, str(host.ansible("ansible.builtin.debug", f"var={name}", check=False)[name])) for name in names
     ]
     assert [secret.name for secret in secrets if len(secret.value) < 12 or "{{" in secret.value] == []
-    assert "cluster_metastore_database_password" in names
+    assert {"cluster_metastore_database_password", "cluster_cleaner_db_password"} <= set(names)
     return secrets
 
 

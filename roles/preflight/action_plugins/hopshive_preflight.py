@@ -11,7 +11,7 @@ from ansible.plugins.action import ActionBase
 
 from hopshive.components import COMPONENTS, ROOT_GROUP
 from hopshive.preflight.host import Limits, check_hosts, host_info, questions
-from hopshive.preflight.inventory import PASSWORD, HostVariables, Inventory, check_inventory
+from hopshive.preflight.inventory import PASSWORDS, HostVariables, Inventory, check_inventory
 from hopshive.preflight.problem import report
 
 ROLES = Path(__file__).parents[2]
@@ -24,10 +24,10 @@ NEEDED = {
         "cluster_group",
         "cluster_java_home",
         "cluster_manage_users",
-        "cluster_metastore_database_user",
         "cluster_prefix",
         "cluster_users",
-        PASSWORD,
+        *PASSWORDS,
+        *(user for user, _ in PASSWORDS.values()),
     },
     "artifacts": {"artifacts_python_interpreter", "artifacts_python_version"},
     "server2": {"server2_tez_queues", "server2_tez_sessions_per_queue"},
@@ -119,5 +119,5 @@ class ActionModule(ActionBase):
                 broken[name] = str(error.message).rstrip(".")
             except AnsibleError as error:
                 # Only the kind of error for a secret: its text may quote the value.
-                broken[name] = type(error).__name__ if name == PASSWORD else str(error.message).rstrip(".")
+                broken[name] = type(error).__name__ if name in PASSWORDS else str(error.message).rstrip(".")
         return HostVariables(values, given, broken)

@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 from hopshive.components import COMPONENTS, ROOT_GROUP
 from hopshive.preflight.problem import Problem, listed, merged
 
-PASSWORD = "cluster_metastore_database_password"  # noqa: S105 the name of a variable
+# Each password, with the variable of its user and the components whose hosts need it.
+PASSWORDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "cluster_metastore_database_password": ("cluster_metastore_database_user", ("mariadb", "metastore", "server2")),
+    "cluster_cleaner_db_password": ("cluster_cleaner_db_user", ("mariadb", "cleaner")),
+}
 PASSWORD_LENGTH = 12
 # Words that stand in examples; digits and signs around them do not help.
 COMMON_PASSWORD = re.compile(
@@ -90,7 +94,7 @@ def check_inventory(
         *_check_placement(inventory),
         *_check_names(inventory, types, renamed),
         *_check_types(inventory, types),
-        *_check_password(inventory),
+        *(problem for name in PASSWORDS for problem in _check_password(inventory, name)),
         *_check_ports(inventory, types),
         *_check_containers(inventory),
         *_check_sessions(inventory),
@@ -197,10 +201,10 @@ def _check_types(inventory: Inventory, types: Mapping[str, str]) -> Iterator[Pro
     findings = []
     for host, variables in inventory.hosts.items():
         for name, reason in variables.broken.items():
-            if name in types and name != PASSWORD:
+            if name in types and name not in PASSWORDS:
                 findings.append((f"{name} cannot be computed ({reason}): correct it (for {{hosts}})", host))
         for name, kind in types.items():
-            if name not in variables.given or name in variables.broken or name == PASSWORD:
+            if name not in variables.given or name in variables.broken or name in PASSWORDS:
                 continue
             value = variables.values.get(name)
             wanted = _wanted(name, kind, value)
@@ -237,31 +241,30 @@ def _number(value: object) -> int | None:
     return None
 
 
-def _check_password(inventory: Inventory) -> Iterator[Problem]:
-    """The metastore's database password: set, of the user's own making, the same everywhere. It is never shown."""
+def _check_password(inventory: Inventory, name: str) -> Iterator[Problem]:
+    """One of PASSWORDS: set, of the user's own making, the same everywhere. It is never shown."""
     vault = f"{inventory.directory}/group_vars/all/vault.yml"
     advice = f"put one of your own into {vault} (ansible-vault create, or edit if it is there)"
     findings = []
     passwords = set()
-    hosts = sorted({host for name in ("mariadb", "metastore", "server2") for host in inventory.members(name)})
+    user, components = PASSWORDS[name]
+    hosts = sorted({host for component in components for host in inventory.members(component)})
     for host in hosts:
         variables = inventory.hosts[host]
-        password = variables.values.get(PASSWORD)
-        if PASSWORD in variables.broken:
-            findings.append((f"{PASSWORD} cannot be computed ({variables.broken[PASSWORD]}): {advice}", host))
+        password = variables.values.get(name)
+        if name in variables.broken:
+            findings.append((f"{name} cannot be computed ({variables.broken[name]}): {advice}", host))
             continue
         if password is None or password == "":
-            findings.append((f"{PASSWORD} is not set: {advice}", host))
+            findings.append((f"{name} is not set: {advice}", host))
             continue
         passwords.add(str(password))
-        weakness = password_weakness(str(password), str(variables.values.get("cluster_metastore_database_user", "")))
+        weakness = password_weakness(str(password), str(variables.values.get(user, "")))
         if weakness:
-            findings.append((f"{PASSWORD} {weakness}: {advice}", host))
+            findings.append((f"{name} {weakness}: {advice}", host))
     yield from merged(((f"{text} (for {{hosts}})", host) for text, host in findings), hosts)
     if len(passwords) > 1:
-        yield Problem(
-            f"{PASSWORD} differs between the hosts of mariadb, metastore and server2: set it once, for all of them"
-        )
+        yield Problem(f"{name} differs between the hosts of {listed(components)}: set it once, for all of them")
 
 
 def password_weakness(password: str, user: str) -> str:
