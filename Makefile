@@ -91,6 +91,10 @@ molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default
 bench-deploy: venv ## time a deployment: empty cache, warm cache, nothing to do
 	$(BIN)/python tests/bench/deploy.py
 
+.PHONY: bench-consistency
+bench-consistency: venv ## measure how the metastore follows the file system (ARGS="--only restore --scale 0.1")
+	$(BIN)/python -m tests.bench.consistency $(ARGS)
+
 .PHONY: docs
 docs: venv ## write the generated parts of docs/ anew
 	$(BIN)/python -m hopshive.variables_doc

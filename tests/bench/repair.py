@@ -1,0 +1,95 @@
+"""Directories of partitions deleted: the mirror against `MSCK REPAIR TABLE .. SYNC PARTITIONS`, on one table in turns."""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+from typing import TYPE_CHECKING
+
+from hopshive.bench import Measurement
+from tests.bench.dataset import days, make_partitioned
+from tests.bench.rig import wait_for_value, wait_until_bound
+
+if TYPE_CHECKING:
+    from tests.bench.dataset import Partitioned
+    from tests.bench.rig import Rig
+    from tests.metastore_db import Metastore
+
+SIZES = (10_000, 50_000)
+DELETED = 100
+ROUNDS = 3
+TARGET_TIMES = 20.0
+# How many times as long the largest table may take: flat, but for what a busy machine adds to some tenths of a second.
+TARGET_FLAT = 1.5
+DB = "repair"
+
+
+def measure(rig: Rig, scale: float) -> list[Measurement]:
+    """Our seconds and MSCK's for each size, and how many times faster that is."""
+    results = []
+    ours_by_size = []
+    for size in SIZES:
+        count = max(DELETED * (2 * ROUNDS + 1), round(size * scale))
+        ours, msck = _measure(rig, count)
+        ours_by_size.append(median(ours))
+        results += [
+            Measurement(f"{DELETED} of {count:,} partitions deleted -> gone", median(ours), "s"),
+            Measurement(f"the same by MSCK, {count:,} partitions", median(msck), "s"),
+            Measurement(
+                f"faster than MSCK, {count:,} partitions",
+                median(msck) / median(ours),
+                "times",
+                TARGET_TIMES,
+                at_least=True,
+            ),
+        ]
+    flat = Measurement(
+        "time with the largest table, compared with the smallest", ours_by_size[-1] / ours_by_size[0], "x", TARGET_FLAT
+    )
+    return [*results, flat]
+
+
+def _measure(rig: Rig, count: int) -> tuple[list[float], list[float]]:
+    ours: list[float] = []
+    msck: list[float] = []
+    with rig.database(DB) as metastore, rig.metastore(DB) as port, rig.client(port) as client:
+        client.create_database(DB, f"{rig.uri}/warehouse/{DB}.db")
+        table = make_partitioned(rig, metastore, client, DB, f"t{count}", days(count))
+        config = rig.config(metastore)
+        left = list(table.names)
+        with rig.server2(DB, port) as session:
+            # The first statement of a session loads classes and opens connections.
+            session.execute(f"SHOW PARTITIONS {DB}.t{count}")
+            for turn in range(ROUNDS):
+                with rig.daemon(metastore, config):
+                    wait_until_bound(metastore)
+                    client.create_table(DB, f"canary{turn}", f"{rig.uri}/warehouse/{DB}.db/canary{turn}")
+                    wait_until_bound(metastore)
+                    ours.append(_gone(rig, metastore, table, left))
+                _delete(rig, table, left)
+                began = time.perf_counter()
+                session.execute(f"MSCK REPAIR TABLE {DB}.t{count} SYNC PARTITIONS")
+                msck.append(time.perf_counter() - began)
+                _expect(metastore, table, left)
+        rig.directories.delete([f"/warehouse/{DB}.db"])
+    return ours, msck
+
+
+def _delete(rig: Rig, table: Partitioned, left: list[str]) -> None:
+    """Delete directories from here and there in a table."""
+    step = len(left) // DELETED
+    names = left[::step][:DELETED]
+    rig.directories.delete(f"{table.path}/{name}" for name in names)
+    gone = set(names)
+    left[:] = [name for name in left if name not in gone]
+
+
+def _gone(rig: Rig, metastore: Metastore, table: Partitioned, left: list[str]) -> float:
+    _delete(rig, table, left)
+    return _expect(metastore, table, left)
+
+
+def _expect(metastore: Metastore, table: Partitioned, left: list[str]) -> float:
+    """Seconds until the metastore has what is left."""
+    sql = f"SELECT COUNT(*) FROM PARTITIONS WHERE TBL_ID = {table.table_id}"
+    return wait_for_value(metastore, sql, len(left), pause=0.005)
