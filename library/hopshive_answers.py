@@ -14,7 +14,7 @@ description:
   - "ZooKeeper: C(srvr), so it is part of a quorum. MariaDB: C(SELECT 1). NameNode: out of safe mode. DataNode: up, and
     live for the NameNode. ResourceManager: started. NodeManager: healthy, and running for the ResourceManager.
     Metastore: Thrift C(get_catalogs), so its database answers as well. HiveServer2: a session, and with O(statement) a
-    statement."
+    statement. Cleaner: it leads and can do its work, or waits."
   - An answer that waiting cannot better, such as a refused login, fails at once.
   - Starts no JVM.
 options:
@@ -22,7 +22,7 @@ options:
     description: What is asked.
     type: str
     required: true
-    choices: [zookeeper, mariadb, namenode, datanode, resourcemanager, nodemanager, metastore, server2]
+    choices: [zookeeper, mariadb, namenode, datanode, resourcemanager, nodemanager, metastore, server2, cleaner]
   host:
     description: Where it listens.
     type: str
@@ -43,6 +43,11 @@ options:
     default: []
   resourcemanager:
     description: Of V(kind=nodemanager), the URLs of the ResourceManagers, one of which must list it as running.
+    type: list
+    elements: str
+    default: []
+  cleaners:
+    description: Of V(kind=cleaner), the URLs of all of them, exactly one of which must lead.
     type: list
     elements: str
     default: []
@@ -111,9 +116,9 @@ RETURN = r"""
 facts:
   description:
     - What the service said of itself.
-    - C(version) of all but the NameNode; C(mode) of ZooKeeper; C(state), which is active or standby, of NameNode and
-      ResourceManager; C(live_datanodes) of the NameNode; C(name) of DataNode and NodeManager; C(catalogs) of the
-      metastore; C(rows) of a statement.
+    - C(version) of all but NameNode and cleaner; C(mode) of ZooKeeper; C(state), which is active or standby, of NameNode
+      and ResourceManager, leading or standby of the cleaner, with its C(epoch); C(live_datanodes) of the NameNode; C(name)
+      of DataNode and NodeManager; C(catalogs) of the metastore; C(rows) of a statement.
   returned: success
   type: dict
   sample: {version: 4.0.1, catalogs: [hive]}
@@ -156,6 +161,7 @@ def main() -> None:
                     "nodemanager",
                     "metastore",
                     "server2",
+                    "cleaner",
                 ],
             },
             "host": {"type": "str", "default": "localhost"},
@@ -163,6 +169,7 @@ def main() -> None:
             "timeout": {"type": "int", "default": 60},
             "namenode": {"type": "list", "elements": "str", "default": []},
             "resourcemanager": {"type": "list", "elements": "str", "default": []},
+            "cleaners": {"type": "list", "elements": "str", "default": []},
             "login_user": {"type": "str", "default": ""},
             "login_password": {"type": "str", "default": "", "no_log": True},
             "login_unix_socket": {"type": "path"},
@@ -187,6 +194,7 @@ def main() -> None:
         statement=parameters["statement"],
         namenode=parameters["namenode"],
         resourcemanager=parameters["resourcemanager"],
+        cleaners=parameters["cleaners"],
         safe_mode=parameters["safe_mode"],
     )
     try:

@@ -36,6 +36,7 @@ COMPONENTS: Mapping[str, Component] = {
         Component("resourcemanager", "hadoop-yarn-resourcemanager", replicated=False),
         Component("nodemanager", "hadoop-yarn-nodemanager"),
         Component("metastore", "hive-metastore"),
+        Component("cleaner", "hopshive-cleaner", required=False),
         Component("server2", "hive-server2"),
         Component("client", required=False),
     )

@@ -54,6 +54,7 @@ class Target:
     statement: str = ""
     namenode: Sequence[str] = ()
     resourcemanager: Sequence[str] = ()
+    cleaners: Sequence[str] = ()
     safe_mode: bool = False
 
     @property
@@ -113,13 +114,20 @@ def _reason(error: Exception) -> str:
 
 def fetch_json(url: str, timeout: float) -> Any:
     """The JSON that a URL answers with; raises NoAnswer for everything else."""
+    try:
+        return json.loads(fetch(url, timeout, "application/json"))
+    except ValueError:
+        raise NoAnswer(f"{url} answered with something that is not JSON") from None
+
+
+def fetch(url: str, timeout: float, accept: str = "*/*") -> bytes:
+    """What a URL answers with; raises NoAnswer if that is no success."""
     parts = urllib.parse.urlsplit(url)
     factory = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = factory(parts.hostname or "", parts.port, timeout=timeout)
     try:
-        connection.request(
-            "GET", f"{parts.path}?{parts.query}" if parts.query else parts.path, headers={"Accept": "application/json"}
-        )
+        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        connection.request("GET", path, headers={"Accept": accept})
         response = connection.getresponse()
         body = response.read()
     except TimeoutError:
@@ -130,10 +138,7 @@ def fetch_json(url: str, timeout: float) -> Any:
         connection.close()
     if response.status != 200:
         raise NoAnswer(f"{url} answered {response.status} {response.reason}")
-    try:
-        return json.loads(body)
-    except ValueError:
-        raise NoAnswer(f"{url} answered with something that is not JSON") from None
+    return body
 
 
 def _first(urls: Sequence[str], ask: Callable[[str], T]) -> T:
@@ -394,6 +399,36 @@ def _hive_call(stream: _SaslStream, method: str, request: Fields) -> dict[int, A
     return response
 
 
+def ask_cleaner(target: Target, timeout: float) -> Facts:
+    """`/metrics`: it leads and can do what it has to, or it waits; with `cleaners` also that one of all leads."""
+    own = f"http://{target.place}"
+    found = _metrics(own, timeout)
+    leads = found.get("hopshive_leader") == 1
+    failing = [name for name, value in found.items() if name.startswith("hopshive_failing") and value]
+    if failing:
+        raise NoAnswer(f"it leads, but cannot do its work: {', '.join(failing)}")
+    facts: Facts = {"state": "leading" if leads else "standby", "epoch": int(found.get("hopshive_epoch", 0))}
+    leaders = [own] if leads else []
+    for other in {url.rstrip("/") for url in target.cleaners} - {own}:
+        try:
+            leaders += [other] if _metrics(other, timeout).get("hopshive_leader") == 1 else []
+        except NoAnswer:
+            continue
+    if target.cleaners and len(leaders) != 1:
+        raise NoAnswer(f"of {', '.join(target.cleaners)}, {len(leaders) or 'none'} lead")
+    return facts
+
+
+def _metrics(base: str, timeout: float) -> dict[str, float]:
+    """Prometheus' text: each series with its value."""
+    lines = fetch(f"{base}/metrics", timeout).decode(errors="replace").splitlines()
+    series = (line.rpartition(" ") for line in lines if line.startswith("hopshive_"))
+    found = {name: float(value) for name, _, value in series}
+    if "hopshive_leader" not in found:
+        raise WrongAnswer("it has no metric hopshive_leader: something else listens there")
+    return found
+
+
 # --- waiting ----------------------------------------------------------------------------------------------------------
 
 
@@ -414,6 +449,7 @@ QUESTIONS: Mapping[str, Question] = {
     "resourcemanager": Question(ask_resourcemanager, "/ws/v1/cluster/info", 8088),
     "nodemanager": Question(ask_nodemanager, "/ws/v1/node/info", 8042),
     "metastore": Question(ask_metastore, "get_catalogs, over Thrift", 9083),
+    "cleaner": Question(ask_cleaner, "/metrics", 9853),
     "server2": Question(ask_server2, "a session, over Thrift", 10000),
 }
 

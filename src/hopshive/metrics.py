@@ -56,6 +56,7 @@ class Metrics:
         self.garbage = self._gauge("garbage", "Rows of a table that are candidates for collection.", "table")
         self.garbage_collected = self._counter("garbage_collected", "Rows that were collected.", "table")
 
+        self.failing = self._gauge("failing", "1 while a duty of the leader cannot be done, else 0.", "duty")
         self.errors = self._counter("errors", "What went wrong and was tried again.", "what")
         Info("hopshive_build", "The package.", registry=self.registry).info({"version": _version()})
 

@@ -164,7 +164,7 @@ class Worker:
             self.deaf_since = self.deaf_since or monotonic()
             return self._patience("namenode", error)
         except (DatabaseError, NameNodeError) as error:
-            self._metrics.errors.labels(what=self.duty.name).inc()
+            self._fail(self.duty.name)
             wait = self._unforeseen.next()
             log.error("%s It is tried again in %.0f s.", error, wait)
             return wait
@@ -172,18 +172,23 @@ class Worker:
             raise
         except Exception:
             # Whatever it kept in memory may be wrong by now.
-            self._metrics.errors.labels(what="unforeseen").inc()
+            self._fail("unforeseen")
             wait = self._unforeseen.next()
             log.exception("An error that nobody foresaw. Everything is begun anew in %.0f s.", wait)
             self._end_work()
             return wait
+        self._metrics.failing.labels(duty=self.duty.name).set(0)
         self.deaf_since = 0.0
         self._passing.reset()
         self._unforeseen.reset()
         return 0.0 if worked else self.duty.poll
 
-    def _patience(self, what: str, error: Exception) -> float:
+    def _fail(self, what: str) -> None:
+        self._metrics.failing.labels(duty=self.duty.name).set(1)
         self._metrics.errors.labels(what=what).inc()
+
+    def _patience(self, what: str, error: Exception) -> float:
+        self._fail(what)
         wait = self._passing.next()
         log.warning("%s It is tried again in %.1f s.", error, wait)
         return wait

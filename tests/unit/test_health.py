@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import socket
 import subprocess
 import threading
@@ -253,6 +254,47 @@ def test_a_namenode_in_safe_mode_and_a_datanode_it_does_not_know_do_not_pass(mon
     assert health.ask_namenode(Target("namenode", "h", 1, safe_mode=True), 1)["state"] == "active"
     with pytest.raises(NoAnswer, match=r"does not list worker1:9866 among its live DataNodes \(worker2:9866\)"):
         health.ask_datanode(Target("datanode", "h", 1, namenode=["http://n"]), 1)
+
+
+# --- the cleaner ------------------------------------------------------------------------------------------------------
+
+
+def metrics(leader: int, failing: int | None = None) -> bytes:
+    text = f"# HELP hopshive_leader x\n# TYPE hopshive_leader gauge\nhopshive_leader {leader}.0\nhopshive_epoch 3.0\n"
+    if failing is not None:
+        text += f'hopshive_failing{{duty="mirror"}} {failing}.0\n'
+    return text.encode()
+
+
+def ask_cleaner(monkeypatch: pytest.MonkeyPatch, own: bytes, other: bytes | None) -> dict[str, Any]:
+    def fetch(url: str, _: float) -> bytes:
+        if "other" in url and other is None:
+            raise NoAnswer("connection refused")
+        return other if "other" in url and other is not None else own
+
+    monkeypatch.setattr(health, "fetch", fetch)
+    return health.ask_cleaner(Target("cleaner", "own", 1, cleaners=["http://own:1", "http://other:1"]), 1)
+
+
+def test_a_cleaner_leads_or_waits_and_one_of_all_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ask_cleaner(monkeypatch, metrics(1, 0), metrics(0)) == {"state": "leading", "epoch": 3}
+    assert ask_cleaner(monkeypatch, metrics(1), None)["state"] == "leading"
+    assert ask_cleaner(monkeypatch, metrics(0), metrics(1))["state"] == "standby"
+    for own, other, sentence in (
+        (metrics(0), metrics(0), "none lead"),
+        (metrics(0), None, "none lead"),
+        (metrics(1), metrics(1), "2 lead"),
+        (metrics(1, 1), metrics(0), 'it leads, but cannot do its work: hopshive_failing{duty="mirror"}'),
+    ):
+        with pytest.raises(NoAnswer, match=re.escape(sentence)):
+            ask_cleaner(monkeypatch, own, other)
+    with pytest.raises(health.WrongAnswer, match="something else listens there"):
+        ask_cleaner(monkeypatch, b"<html>", None)
+
+
+def test_a_cleaner_without_others_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "fetch", lambda *_: metrics(0))
+    assert health.ask_cleaner(Target("cleaner", "own", 1), 1)["state"] == "standby"
 
 
 # --- YARN -------------------------------------------------------------------------------------------------------------

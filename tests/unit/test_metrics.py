@@ -30,6 +30,7 @@ NAMES = {
     "hopshive_comparison_seconds",
     "hopshive_garbage_collected_total",
     "hopshive_garbage",
+    "hopshive_failing",
     "hopshive_errors_total",
     "hopshive_build_info",
 }

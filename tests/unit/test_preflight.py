@@ -37,6 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "cluster_users": {"hdfs": {"uid": 1511}, "hive": {"uid": 1513}},
     "cluster_group": {"name": "hadoop", "gid": 1510},
     "cluster_metastore_database_user": "hive",
+    "cluster_consistency": "present",
     "cluster_mariadb_buffer_pool_mb": 100,
     "cluster_metastore_heap_mb": 1000,
     "cluster_nodemanager_heap_mb": 200,
@@ -64,6 +65,7 @@ PLACEMENT = {
     "resourcemanager": ("master",),
     "nodemanager": ("worker",),
     "metastore": ("master",),
+    "cleaner": ("master",),
     "server2": ("edge",),
     "client": ("edge",),
 }
@@ -118,6 +120,11 @@ def test_without_the_root_group_nothing_else_is_asked_of_groups() -> None:
 @pytest.mark.parametrize("group", [name for name, component in COMPONENTS.items() if component.required])
 def test_a_required_group_without_hosts_is_named(group: str) -> None:
     assert f"The group {group} has no host" in " ".join(errors(inventory({group: ()})))
+
+
+def test_metadata_that_follow_need_a_cleaner() -> None:
+    assert "The group cleaner has no host, but cluster_consistency is present" in only_error(inventory({"cleaner": ()}))
+    assert errors(inventory({"cleaner": ()}, {"all": {"cluster_consistency": "absent"}})) == []
 
 
 def test_a_client_is_not_required() -> None:

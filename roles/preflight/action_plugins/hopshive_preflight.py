@@ -20,6 +20,7 @@ ROLES = Path(__file__).parents[2]
 NEEDED = {
     "cluster": {
         "cluster_address",
+        "cluster_consistency",
         "cluster_data_dir",
         "cluster_group",
         "cluster_java_home",

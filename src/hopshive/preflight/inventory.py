@@ -169,6 +169,14 @@ def _check_placement(inventory: Inventory) -> Iterator[Problem]:
         yield Problem(
             f"cluster_nameservice is set: {high_availability['namenode']}, so remove it and leave one host in namenode"
         )
+    followed = [
+        host for host, variables in inventory.hosts.items() if variables.values.get("cluster_consistency") == "present"
+    ]
+    if followed and not inventory.members("cleaner"):
+        yield Problem(
+            "The group cleaner has no host, but cluster_consistency is present: name at least one beneath"
+            f" {ROOT_GROUP}, or nobody lets the metastore follow the file system"
+        )
     quorum = inventory.members("zookeeper")
     if quorum and len(quorum) % 2 == 0:
         yield Problem(
