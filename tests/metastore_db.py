@@ -63,6 +63,23 @@ class Metastore:
                 rows = list(cursor.fetchall())
         return rows
 
+    def picture(self) -> dict[str, str]:
+        """All that DDL can change in the database: tables with columns, indexes and keys; triggers; routines."""
+        found: dict[str, str] = {}
+        with self.cursor() as cursor:
+            cursor.execute("SHOW TABLES")
+            for (table,) in list(cursor.fetchall()):
+                cursor.execute(f"SHOW CREATE TABLE {table}")
+                lines = str(cursor.fetchall()[0][1]).splitlines()
+                # The order of indexes is nowhere to be seen but here.
+                found[table] = "\n".join(sorted(line.rstrip(",") for line in lines))
+            cursor.execute(
+                "SELECT TRIGGER_NAME, CONCAT_WS(' ', EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_STATEMENT)"
+                " FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE() UNION"
+                " SELECT ROUTINE_NAME, ROUTINE_DEFINITION FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()"
+            )
+            return found | dict(cursor.fetchall())
+
     @contextmanager
     def cursor(self) -> Iterator[pymysql.cursors.Cursor]:
         """One connection as root, with autocommit and without TLS, which would take most of the time."""

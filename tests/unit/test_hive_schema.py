@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from hopshive import schema
+from hopshive.database import Server
 from hopshive.hive_schema import (
     MUTEX_KEYS,
     Found,
@@ -25,6 +27,7 @@ from hopshive.hive_schema import (
     told,
     verify,
 )
+from tests.metastore_db import Metastore, own_names
 from tests.modules import run_module
 from tests.servers import OPENS, QUICK, MariaDB, hadoop_classpath, write_script, write_site
 
@@ -163,7 +166,7 @@ case "$3" in
     [ -e {tmp_path}/fail ] && echo "Upgrade FAILED! Metastore state would be inconsistent" && exit 1
     echo "UPDATE VERSION SET SCHEMA_VERSION = '4.0.0'" | {client} ;;
 esac
-"""  # noqa: S608 - a script, and the test's own values
+"""
     tool.write_text(lines)
     tool.chmod(0o755)
     yield Site(mariadb, name, tmp_path, tool, scripts)
@@ -324,6 +327,19 @@ def hive_site(
     mariadb.execute(f"DROP DATABASE {name}", f"DROP USER {name}@'%'")
 
 
+NAMES = own_names("hiveschema")
+OLD_OBJECTS = (
+    "INSERT INTO DBS (DB_ID, DB_LOCATION_URI, NAME) VALUES (1, 'hdfs://nn/w', 'd')",
+    "INSERT INTO CDS VALUES (1)",
+    "INSERT INTO SDS (SD_ID, CD_ID, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, NUM_BUCKETS, LOCATION)"
+    " VALUES (1, 1, 0, 0, 0, 'hdfs://nn/w/t'), (2, 1, 0, 0, 0, 'hdfs://nn/w/t/p=1')",
+    "INSERT INTO TBLS (TBL_ID, CREATE_TIME, DB_ID, LAST_ACCESS_TIME, RETENTION, SD_ID, TBL_NAME, IS_REWRITE_ENABLED)"
+    " VALUES (1, 0, 1, 0, 0, 1, 't', 0)",
+    "INSERT INTO PARTITIONS (PART_ID, CREATE_TIME, LAST_ACCESS_TIME, PART_NAME, SD_ID, TBL_ID) VALUES (1, 0, 0, 'p=1', 2, 1)",
+    "INSERT INTO TABLE_PARAMS VALUES (1, 'k', 'v')",
+)
+
+
 def test_schematool_makes_and_upgrades_a_real_schema(hive_site: Site) -> None:
     script = hive_site.scripts / "hive-schema-3.1.0.mysql.sql"
     client = ["mariadb", "--no-defaults", "-S", hive_site.server.socket, "-u", "root", hive_site.database]
@@ -338,8 +354,33 @@ def test_schematool_makes_and_upgrades_a_real_schema(hive_site: Site) -> None:
     )
     with script.open("rb") as stream:
         subprocess.run(client, stdin=stream, check=True, cwd=hive_site.scripts)
+    hive_site.execute(*OLD_OBJECTS)
+    metastore = Metastore(
+        hive_site.server, Server(hive_site.database, unix_socket=hive_site.server.socket, user="root"), NAMES
+    )
+    with pytest.raises(schema.SchemaError, match=r"is 3\.1\.0, and ours fits 4\.0\.0"):
+        schema.apply(metastore.server, NAMES)
     upgraded = hive_site.run()
     assert (upgraded["action"], upgraded["version_before"], upgraded["version"]) == ("upgrade", "3.1.0", "4.0.0"), (
         upgraded
     )
     assert not hive_site.run()["changed"]
+
+    # An upgraded schema differs from a new one in names; ours fits both, and leaves both as they were.
+    before = metastore.picture()
+    schema.apply(metastore.server, NAMES)
+    assert schema.missing(metastore.server, NAMES) == []
+    hive_site.execute(
+        f"INSERT INTO {NAMES.inodes} VALUES (1, 1, 't', 2)",
+        "UPDATE SDS SET PARTITION_ID = 1, PARENT_ID = 1, NAME = 't' WHERE SD_ID = 1",
+    )
+    schema.remove(metastore.server, NAMES)
+    assert metastore.picture() == before
+    schema.apply(metastore.server, NAMES)
+    hive_site.execute(
+        f"INSERT INTO {NAMES.inodes} VALUES (1, 1, 't', 2)",
+        "UPDATE SDS SET PARTITION_ID = 1, PARENT_ID = 1, NAME = 't' WHERE SD_ID = 1",
+        f"DELETE FROM {NAMES.inodes}",
+    )
+    assert hive_site.execute("SELECT (SELECT COUNT(*) FROM TBLS), (SELECT COUNT(*) FROM PARTITIONS)") == [(0, 0)]
+    schema.remove(metastore.server, NAMES, purge=True)
