@@ -10,6 +10,7 @@ import pymysql
 import pytest
 
 from hopshive import journal
+from hopshive.database import Transaction
 from hopshive.journal import Removed
 from hopshive.journal.content import decode
 from hopshive.paths import path_hash
@@ -17,7 +18,7 @@ from tests.journal_world import FS, Interrupted, World, interrupt_at, open_world
 from tests.metastore_rows import URI
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tests.metastore_rows import Made
@@ -369,3 +370,30 @@ def test_a_name_longer_than_its_column_is_cut_there_only(world: World) -> None:
     assert len(world.entries()[0].name.encode("utf-8", "surrogateescape")) == 1100
     assert world.restore().conflicts == []
     assert world.dump() == before
+
+
+def test_a_transaction_has_as_many_statements_for_many_objects_as_for_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world.write() as write:
+        partitions = write.partitions(write.table(write.database("d"), "t", acid=True), [f"p={n}" for n in range(60)])
+    world.remove(partitions[0])
+    execute, statements = Transaction.execute, list[str]()
+
+    def counted(tx: Transaction, sql: str, arguments: Sequence[object] = ()) -> int:
+        statements.append(sql)
+        return execute(tx, sql, arguments)
+
+    monkeypatch.setattr(Transaction, "execute", counted)
+    counts = []
+    for chosen in (partitions[1:2], partitions[2:42]):
+        removal = world.begin()
+        statements.clear()
+        assert len(world.remove(*chosen, removal=removal)) == len(chosen)
+        removing = len(statements)
+        entries = world.entries(removal=removal)
+        statements.clear()
+        assert len(world.restore(entries).restored) == len(chosen)
+        counts.append((removing, len(statements)))
+    assert counts[0] == counts[1]
+    assert max(counts[0]) < 60
