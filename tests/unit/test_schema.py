@@ -374,6 +374,21 @@ def test_a_server_that_is_killed_meanwhile_is_no_harm(hive_home: Path, tmp_path:
         assert metastore.picture() == before
 
 
+def test_a_purge_takes_what_is_ours_and_nothing_else(stock: Metastore, mariadb: MariaDB) -> None:
+    schema.apply(stock.server, stock.names)
+    hops = stock.names.inodes.partition(".")[0]
+    mariadb.execute(f"CREATE TABLE {hops}.other (x INT)")
+    schema.remove(stock.server, stock.names, purge=True)
+    assert mariadb.execute(f"SHOW TABLES FROM {hops}") == [("other",)]
+    mariadb.execute(f"DROP TABLE {hops}.other")
+    # The metastore's database may have been dropped before.
+    schema.apply(stock.server, stock.names)
+    gone = Server("gone", unix_socket=stock.server.unix_socket, user="root")
+    schema.remove(stock.server, stock.names)
+    assert len(schema.remove(gone, stock.names, purge=True)) == 3
+    assert schema.remove(gone, stock.names, purge=True) == []
+
+
 # --- refusals -----------------------------------------------------------------------------------------------------------
 
 
@@ -447,7 +462,7 @@ def test_what_the_database_refuses_is_a_sentence(stock: Metastore) -> None:
             "Access denied for user 'weak'.* to database 'ours_state'",
         ),
         (Server("ours", "127.0.0.1", 1, "weak", "right"), "Can't connect"),
-        (Server("nowhere", unix_socket=stock.server.unix_socket, user="root"), "Unknown database"),
+        (Server("nowhere", unix_socket=stock.server.unix_socket, user="root"), "nowhere is not a metastore's database"),
     ):
         with pytest.raises(schema.SchemaError, match=sentence) as error:
             schema.apply(server, stock.names)

@@ -229,3 +229,15 @@ def test_a_table_that_does_not_fit_is_refused(stock: Metastore, damage: str, sen
     with pytest.raises(schema.SchemaError, match=f"{sentence}.*Nothing was changed"):
         schema.apply(stock.server, stock.names, source="hopsfs", uris=URIS)
     assert not stock.execute(f"SHOW DATABASES LIKE '{stock.names.state}'")
+
+
+def test_the_table_of_a_file_system_is_not_taken_for_ours(stock: Metastore) -> None:
+    with pytest.raises(
+        schema.SchemaError, match=r"is not hopshive's own table: it has more columns \(is_dir, permission"
+    ):
+        schema.apply(stock.server, stock.names, source="hdfs")
+    schema.apply(stock.server, stock.names, source="hopsfs", uris=URIS)
+    stock.execute("DROP DATABASE {state}")
+    assert "Nothing was changed" in module(stock, inode_source="hdfs")["msg"]
+    schema.remove(stock.server, stock.names, purge=True)
+    assert stock.execute("SELECT COUNT(*) FROM {inodes}") == [(6,)]

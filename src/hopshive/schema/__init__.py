@@ -69,7 +69,7 @@ def missing(
 def check(database: Database, source: Source = "hdfs", uris: Sequence[str] = ()) -> None:
     """Raises SchemaError unless the schema is there and fits; DatabaseUnavailable if nobody answers."""
     with database.reading() as tx:
-        found = catalogue.read(tx)
+        found = catalogue.read(tx, database.server.database)
     todo = plan.present(found, database.names, Wanted(source, tuple(uris)))
     if todo:
         raise SchemaError(
@@ -87,7 +87,7 @@ def _run(
 ) -> list[str]:
     with connect(server, names) as session:
         with session.look() as tx:
-            found = catalogue.read(tx)
+            found = catalogue.read(tx, server.database)
         todo = decide(found)
         if not dry_run:
             for statement in todo:

@@ -11,7 +11,7 @@ from hopshive.schema.errors import SchemaError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hopshive.database import Names, Transaction
+    from hopshive.database import Transaction
 
 
 # The columns that we add to the metastore's tables, and the key on them.
@@ -67,6 +67,11 @@ class InodeTable:
     engine: str
     rows: bool = False
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is hopshive's own: HopsFS's has more columns."""
+        return set(self.columns) == {"partition_id", "parent_id", "name", "id"}
+
 
 @dataclass(frozen=True)
 class Catalogue:
@@ -82,6 +87,8 @@ class Catalogue:
     foreign_keys: tuple[ForeignKey, ...]
     triggers: tuple[Trigger, ...]
     inodes: InodeTable | None
+    # Other tables of the inode table's schema.
+    beside_inodes: frozenset[str] = frozenset()
     state_tables: frozenset[str] = frozenset()
     settings: Mapping[str, str] = field(default_factory=dict)
     positions: int = 0
@@ -93,14 +100,17 @@ class Catalogue:
     orphans: Mapping[str, int] = field(default_factory=dict)
 
 
-def read(tx: Transaction) -> Catalogue:
-    """Read it, with the privileges of the one who asks: triggers are seen only by who may make them."""
-    database = str(tx.value("SELECT DATABASE()"))
+def read(tx: Transaction, database: str) -> Catalogue:
+    """Read it, with the privileges of the one who asks: triggers are seen only by who may make them.
+
+    The connection uses `database`, if there is one of that name.
+    """
     columns = _columns(tx, database)
     version = ""
     if "VERSION" in columns:
         versions = tx.rows("SELECT SCHEMA_VERSION FROM VERSION")
         version = str(versions[0][0]) if len(versions) == 1 else ""
+    inode_schema, _, inode_table = tx.names.inodes.partition(".")
     state_tables = _tables(tx, tx.names.state)
     settings = {}
     if "setting" in state_tables:
@@ -114,7 +124,7 @@ def read(tx: Transaction) -> Catalogue:
             str(row[0])
             for row in tx.rows(
                 "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME IN (%s, %s)",
-                (tx.names.state, _schema(tx.names)),
+                (tx.names.state, inode_schema),
             )
         ),
         columns=columns,
@@ -122,6 +132,7 @@ def read(tx: Transaction) -> Catalogue:
         foreign_keys=foreign_keys,
         triggers=_triggers(tx, database),
         inodes=_inodes(tx),
+        beside_inodes=_tables(tx, inode_schema) - {inode_table},
         state_tables=state_tables,
         settings=settings,
         positions=int(tx.value("SELECT COUNT(*) FROM {state}.position") or 0) if "position" in state_tables else 0,
@@ -129,10 +140,6 @@ def read(tx: Transaction) -> Catalogue:
         leftovers=_leftovers(tx, columns, foreign_keys),
         orphans=_orphans(tx, columns, foreign_keys),
     )
-
-
-def _schema(names: Names) -> str:
-    return names.inodes.partition(".")[0]
 
 
 def _text(value: Any) -> str:

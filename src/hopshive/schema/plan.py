@@ -97,10 +97,9 @@ def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
 def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[Statement]:
     """What takes it off again: the stock schema is left. With `purge`, our own schemas go too, and the journal with them.
 
-    Of any version of Hive's schema: all that is ours carries our name.
+    Of any version of Hive's schema: all that is ours carries our name. The metastore's database may be gone already.
     """
     require_names(names)
-    require_metastore(found)
     source = found.settings.get("source", "hdfs")
     added = [key for key in found.foreign_keys if key.name in ADDED]
     statements = [
@@ -116,12 +115,14 @@ def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[State
     statements += _renamed(found, to_stock(found.foreign_keys))
     if purge:
         schema = names.inodes.partition(".")[0]
-        if source == "hdfs" and found.inodes is not None:
+        ours = source == "hdfs" and (found.inodes is None or found.inodes.is_ours)
+        if ours and found.inodes is not None:
             statements.append(Statement(f"DROP TABLE {names.inodes}"))
+        if ours and schema in found.schemas - {names.state, found.database} and not found.beside_inodes:
+            statements.append(Statement(f"DROP DATABASE {schema}"))
+        # Last, because it tells whose the table of inodes is.
         if names.state in found.schemas:
             statements.append(Statement(f"DROP DATABASE {names.state}"))
-        if source == "hdfs" and schema in found.schemas and schema not in (names.state, found.database):
-            statements.append(Statement(f"DROP DATABASE {schema}"))
     return statements
 
 
@@ -194,6 +195,12 @@ def _inode_columns(found: Catalogue, names: Names, wanted: Wanted) -> dict[str, 
     if missing:
         raise SchemaError(
             f"{names.inodes} has no column {', '.join(missing)}: it is no inode table. Nothing was changed."
+        )
+    if wanted.source == "hdfs" and not found.inodes.is_ours:
+        more = ", ".join(sorted(set(found.inodes.columns) - {*INODE_COLUMNS.values(), "id"})[:3])
+        raise SchemaError(
+            f"{names.inodes} is not hopshive's own table: it has more columns ({more} ...). Nothing was changed. If it is "
+            "HopsFS's, set the inode source to hopsfs; else give the inode table another name."
         )
     key = tuple(INODE_COLUMNS.values())
     if found.inodes.engine != found.engine:
@@ -288,7 +295,7 @@ def _unlinked(found: Catalogue, table: str, key: str, columns: Sequence[str]) ->
         f"DROP FOREIGN KEY {item.name}" for item in found.foreign_keys if (item.table, item.name) == (table, key)
     ]
     clauses += [f"DROP KEY {name}" for name in _own_indexes(found, table) if name == key]
-    there = [f"DROP COLUMN {column}" for column in columns if column in found.columns[table]]
+    there = [f"DROP COLUMN {column}" for column in columns if column in found.columns.get(table, {})]
     return [_alter(table, [*clauses, *there, *(["FORCE"] if there else [])])] if clauses or there else []
 
 

@@ -104,14 +104,33 @@ def said(server: Server) -> Iterator[None]:
 
 
 @contextmanager
+def suppress_unknown_database() -> Iterator[None]:
+    """Pass over error 1049."""
+    try:
+        yield
+    except pymysql.MySQLError as error:
+        if error.args[0] != ER.BAD_DB_ERROR:
+            raise
+
+
+@contextmanager
 def connect(server: Server, names: Names) -> Iterator[Session]:
     """Open a connection. A statement may take as long as it needs: an index over all storage descriptors is made in it."""
     with said(server):
         connection = pymysql.connect(
-            **{**login(server), "charset": "utf8mb4", "autocommit": True, "ssl_disabled": bool(server.unix_socket)}
+            **{
+                **login(server),
+                "database": None,
+                "charset": "utf8mb4",
+                "autocommit": True,
+                "ssl_disabled": bool(server.unix_socket),
+            }
         )
     try:
         with said(server), connection.cursor() as cursor:
+            # One that is not there has no table: said where a table is missed.
+            with suppress_unknown_database():
+                cursor.execute(f"USE `{server.database}`")
             # The mode is kept with each trigger.
             cursor.execute(
                 "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', lock_wait_timeout = %s,"
