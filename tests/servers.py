@@ -121,6 +121,8 @@ def run_mariadb(directory: Path, settings: Sequence[str] = SMALL) -> Iterator[Ma
         "--bind-address=127.0.0.1",
         f"--port={found.port}",
         f"--pid-file={directory / 'pid'}",
+        # A server that starts removes what looks like temporary tables from the directory that all of them share.
+        f"--tmpdir={data}",
         *settings,
     ]
     with _process(argv, log, {}):

@@ -100,12 +100,13 @@ CREATE TABLE IF NOT EXISTS {state}.journal (
   path_hash BIGINT NOT NULL COMMENT 'of path: hopshive.paths.path_hash',
   inode BIGINT NULL COMMENT 'file id of that directory if it was bound',
   removed DATETIME(3) NOT NULL COMMENT 'UTC',
-  state VARCHAR(16) NOT NULL COMMENT 'removed, restored',
+  state VARCHAR(16) NOT NULL COMMENT 'removed, restored, waiting (for the other object that its rows are about)',
   message VARCHAR(1000) NOT NULL DEFAULT '' COMMENT 'why it was not restored',
   content LONGBLOB NOT NULL COMMENT 'its rows of the metastore: hopshive.journal',
   PRIMARY KEY (id),
   KEY journal_removal (removal, id),
   KEY journal_path (path_hash),
+  KEY journal_beneath (path(255)),
   KEY journal_removed (removed)
 ) ENGINE={engine}
 """,

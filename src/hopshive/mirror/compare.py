@@ -10,13 +10,12 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from hopshive.database import marks
 from hopshive.mirror import fuse, rechecks
 from hopshive.mirror.binding import note_missing
 from hopshive.mirror.context import look
 from hopshive.mirror.recheck import MANY_AGAIN
 from hopshive.mirror.rechecks import Recheck
-from hopshive.mirror.tree import MISSING, NOT_OURS, Key, lock
+from hopshive.mirror.tree import MISSING, NOT_OURS, Key, lock, requeue
 
 if TYPE_CHECKING:
     from hopshive.database import Row
@@ -89,12 +88,7 @@ class Comparison:
             return
         self.differences += len(again) + len(missing)
         with context.database.transaction() as tx:
-            free = lock(tx, dict(again))
-            if free:
-                sql = (
-                    f"UPDATE SDS SET PARTITION_ID = NULL, PARENT_ID = NULL, NAME = NULL WHERE SD_ID IN ({marks(free)})"
-                )
-                tx.execute(sql, free)
+            requeue(tx, lock(tx, dict(again)))
             noted = rechecks.by_descriptor(tx, sorted(missing))
             fresh = [(sd_id, path) for sd_id, path in missing.items() if sd_id not in noted]
             rechecks.add(tx, [(Recheck("missing", path, sd_id=sd_id, state="comparing"), 0) for sd_id, path in fresh])

@@ -52,6 +52,7 @@ class Mirror:
         self.context = Context(config, database, namenode, metrics)
         self._txid = 0
         self._saved = 0.0
+        self._saved_txid = 0
         self._counted = 0.0
         self._expired = 0.0
         self._compared = 0.0
@@ -169,12 +170,13 @@ class Mirror:
         context = self.context
         concern = follow.concerning(context, batch.events)
         last = batch.events[-1].time_ms if batch.events else 0
-        moved = batch.last_txid > self._txid
+        moved = batch.last_txid > self._saved_txid
         if concern or (moved and time.monotonic() - self._saved > SAVE_INTERVAL):
             at = datetime.fromtimestamp(last / 1000, UTC).replace(tzinfo=None) if last else None
             with context.database.transaction() as tx:
                 follow.save(context, tx, concern, batch.last_txid, at)
             self._saved = time.monotonic()
+            self._saved_txid = batch.last_txid
         self._txid = batch.last_txid
         context.metrics.lag_events.set(batch.lag)
         context.metrics.lag_seconds.set(max(0.0, time.time() - last / 1000) if batch.lag and last else 0.0)

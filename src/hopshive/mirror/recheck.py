@@ -31,6 +31,7 @@ from hopshive.mirror.tree import (
     prune_rows,
     prune_upwards,
     read_rows,
+    requeue,
     row_of,
     subtree,
     with_children,
@@ -38,7 +39,7 @@ from hopshive.mirror.tree import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hopshive.database import Transaction
     from hopshive.mirror.context import Context
@@ -125,14 +126,13 @@ def process_siblings(context: Context, group: Sequence[Recheck]) -> list[Recheck
         with context.database.transaction() as tx:
             rechecks.settle(tx, [one.id for one in mine], "waiting", "", wait=BUSY)
         return left
-    sd_ids = [one.sd_id for one in survey.absent]
     removal = None
-    if sd_ids:
-        if not _fuse_allows(context, mine, mine[0].path, len(sd_ids)):
+    if survey.absent:
+        if not _fuse_allows(context, mine, mine[0].path, len(survey.absent)):
             return left
         where = mine[0].path if len(mine) == 1 else parent or "/"
         removal = _begin(context, replace(mine[-1], path=where))
-        remove(context, removal, mine[0].kind, sd_ids)
+        remove(context, removal, mine[0].kind, survey.absent)
     with context.database.transaction() as tx:
         if inode is not None and simple and prune_rows(tx, inode, list(simple)):
             prune_upwards(tx, parent)
@@ -252,7 +252,7 @@ def _remove(context: Context, recheck: Recheck, key: Key | None) -> bool:
     for page in subtree(context.database, key, recheck.inode, PAGE):
         survey = examine(context, page)
         whole = whole and not survey.busy
-        remove(context, removal, recheck.kind, [one.sd_id for one in survey.absent])
+        remove(context, removal, recheck.kind, survey.absent)
     with context.database.transaction() as tx:
         journal.end_removal(tx, removal)
     return whole
@@ -263,11 +263,16 @@ def _cause(recheck: Recheck) -> Cause:
     return Cause(kind, recheck.path, recheck.target, recheck.txid, recheck.event_at)
 
 
-def remove(context: Context, removal: int, cause: str, sd_ids: Sequence[int]) -> int:
-    """Remove the objects that own some descriptors, in bounded transactions; how many there were."""
+def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound]) -> int:
+    """Remove the objects that own some descriptors, in bounded transactions; how many there were.
+
+    Before each further transaction the NameNode is asked again: a directory that came back meanwhile keeps what is left.
+    """
     count = 0
-    while sd_ids:
+    left = list(absent)
+    while left:
         with context.database.transaction() as tx:
+            sd_ids = [one.sd_id for one in left]
             progress = journal.remove_next(tx, removal, sd_ids, context.file_system, context.config.mirror.batch)
         for one in progress.removed:
             if one.path:
@@ -276,7 +281,21 @@ def remove(context: Context, removal: int, cause: str, sd_ids: Sequence[int]) ->
         count += len(progress.removed)
         if progress.done:
             break
+        left = _still_absent(context, left)
     return count
+
+
+def _still_absent(context: Context, some: Sequence[Bound]) -> list[Bound]:
+    """Those whose directory has not come back; the others are put into the queue."""
+    paths = {one.sd_id: context.file_system.path_of(one.location) or "" for one in some}
+    found = look(context.namenode, paths.values())
+    survey = Survey([one for one in some if paths[one.sd_id] not in found.ids])
+    _spare_databases(context, survey)
+    back = {one.sd_id: one.location for one in some if paths[one.sd_id] in found.ids}
+    if back:
+        with context.database.transaction() as tx:
+            requeue(tx, lock(tx, back))
+    return survey.absent
 
 
 # --- what was never seen ----------------------------------------------------------------------------------------------
@@ -300,10 +319,10 @@ def process_missing(context: Context, due: Sequence[Recheck]) -> int:
     survey = Survey([Bound(sd_id, rows[sd_id], Key(0, b"")) for sd_id, path in paths.items() if path not in found.ids])
     lost = {one.sd_id for one in survey.absent}
     _spare_databases(context, survey)
-    absent = [one.sd_id for one in survey.absent]
+    absent = {one.sd_id: one for one in survey.absent}
     over += [wanted[sd_id].id for sd_id in lost.difference(absent)]
     if absent:
-        over += _remove_missing(context, {sd_id: wanted[sd_id] for sd_id in absent}, paths)
+        over += _remove_missing(context, absent, {sd_id: wanted[sd_id] for sd_id in absent}, paths)
     with context.database.transaction() as tx:
         rechecks.finish(tx, over)
         if due[0].state in ("held", "approved"):
@@ -324,14 +343,16 @@ def _read(tx: Transaction, sd_ids: Iterable[int]) -> tuple[dict[int, str], set[i
     return looked_at, {int(sd_id) for sd_id, _, name in rows if name is None}
 
 
-def _remove_missing(context: Context, wanted: dict[int, Recheck], paths: dict[int, str]) -> list[int]:
+def _remove_missing(
+    context: Context, absent: Mapping[int, Bound], wanted: dict[int, Recheck], paths: dict[int, str]
+) -> list[int]:
     """Remove what is missing, unless the fuse holds it; the rechecks that are over."""
     over: list[int] = []
     approved = {sd_id: one for sd_id, one in wanted.items() if one.state == "approved"}
     for group in _allowed(context, wanted, paths) if not approved else [approved]:
         with context.database.transaction() as tx:
             removal = journal.begin_removal(tx, Cause("missing", commonpath([paths[sd_id] for sd_id in group])))
-        remove(context, removal, "missing", sorted(group))
+        remove(context, removal, "missing", [absent[sd_id] for sd_id in sorted(group)])
         with context.database.transaction() as tx:
             journal.end_removal(tx, removal)
         over += [one.id for one in group.values()]

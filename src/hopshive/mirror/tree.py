@@ -205,6 +205,13 @@ def mark(tx: Transaction, sd_ids: Sequence[int], name: bytes) -> int:
     return tx.execute(sql, (name, *sd_ids))
 
 
+def requeue(tx: Transaction, sd_ids: Sequence[int]) -> None:
+    """Put storage descriptors back into the queue: their place is to be looked at anew."""
+    if sd_ids:
+        sql = "UPDATE SDS SET PARTITION_ID = NULL, PARENT_ID = NULL, NAME = NULL"
+        tx.execute(f"{sql} WHERE SD_ID IN ({marks(sd_ids)})", sd_ids)
+
+
 def subtree(database: Database, root: Key | None, inode: int | None, page: int) -> Iterator[list[Bound]]:
     """What is bound at a row and beneath an inode, in pages of at most about `page` rows.
 
