@@ -53,6 +53,7 @@ class Mirror:
         self._txid = 0
         self._saved = 0.0
         self._saved_txid = 0
+        self._saved_txid = 0
         self._counted = 0.0
         self._expired = 0.0
         self._compared = 0.0
@@ -83,7 +84,7 @@ class Mirror:
         if position is None:
             self._restart()
         else:
-            self._txid = position.txid
+            self._txid = self._saved_txid = position.txid
             if not position.compared:
                 self._compare()
         self._load()
@@ -105,7 +106,7 @@ class Mirror:
 
     def _restart(self) -> None:
         """Follow from now on, and compare: what happened before is unknown."""
-        self._txid = self.context.namenode.current_txid()
+        self._txid = self._saved_txid = self.context.namenode.current_txid()
         with self.context.database.transaction() as tx:
             follow.start_at(tx, self._txid)
         self._compare()
