@@ -385,6 +385,9 @@ def test_a_purge_takes_what_is_ours_and_nothing_else(stock: Metastore, mariadb: 
     schema.apply(stock.server, stock.names)
     gone = Server("gone", unix_socket=stock.server.unix_socket, user="root")
     schema.remove(stock.server, stock.names)
+    with pytest.raises(schema.SchemaError, match="serve the metastore in ours, and this is about the one in gone"):
+        schema.remove(gone, stock.names, purge=True)
+    stock.execute("UPDATE {state}.setting SET value = 'gone' WHERE name = 'metastore'")
     assert len(schema.remove(gone, stock.names, purge=True)) == 3
     assert schema.remove(gone, stock.names, purge=True) == []
 
@@ -447,7 +450,7 @@ def test_tables_of_another_hopshive_are_refused(applied: Metastore, name: str, v
     with pytest.raises(schema.SchemaError, match=sentence):
         schema.check(database)
     database.close()
-    applied.execute("UPDATE {state}.setting SET value = 'hdfs' WHERE name = 'source'")
+    applied.execute("DELETE FROM {state}.setting")
 
 
 def test_what_the_database_refuses_is_a_sentence(stock: Metastore) -> None:

@@ -100,6 +100,7 @@ def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[State
     Of any version of Hive's schema: all that is ours carries our name. The metastore's database may be gone already.
     """
     require_names(names)
+    _require_owner(found)
     source = found.settings.get("source", "hdfs")
     added = [key for key in found.foreign_keys if key.name in ADDED]
     statements = [
@@ -169,10 +170,14 @@ def _require_state(found: Catalogue, wanted: Wanted) -> None:
             f"hopshive's tables were made for the inode source {source}, and now it is to be {wanted.source}. Nothing was "
             "changed. To change the source, remove the schema with purge first: the journal goes with it."
         )
+    _require_owner(found)
+
+
+def _require_owner(found: Catalogue) -> None:
     owner = found.settings.get("metastore", found.database)
     if owner != found.database:
         raise SchemaError(
-            f"hopshive's tables serve the metastore in {owner}, and now they are to serve {found.database}. Nothing was "
+            f"hopshive's tables serve the metastore in {owner}, and this is about the one in {found.database}. Nothing was "
             "changed. Give each metastore a state schema and an inode table of its own."
         )
 
