@@ -31,6 +31,8 @@ TELL_INTERVAL = 0.5
 # Seconds of patience, first and at most, with what passes by itself and with what nobody foresaw.
 PASSING = (0.2, 10.0)
 UNFORESEEN = (1.0, 60.0)
+# Seconds after which the same complaint is logged again.
+SAY_INTERVAL = 60.0
 
 
 class Work(Protocol):
@@ -107,6 +109,7 @@ class Worker:
         self._running: _Running | None = None
         self._ask_at = 0.0
         self._beat = monotonic()
+        self._complaint, self._complained = "", 0.0
 
     @property
     def silent(self) -> float:
@@ -179,6 +182,9 @@ class Worker:
             return wait
         self._metrics.failing.labels(duty=self.duty.name).set(0)
         self.deaf_since = 0.0
+        if self._complaint:
+            log.info("It passed.")
+            self._complaint = ""
         self._passing.reset()
         self._unforeseen.reset()
         return 0.0 if worked else self.duty.poll
@@ -189,9 +195,12 @@ class Worker:
 
     def _patience(self, what: str, error: Exception) -> float:
         self._fail(what)
-        wait = self._passing.next()
-        log.warning("%s It is tried again in %.1f s.", error, wait)
-        return wait
+        if str(error) != self._complaint or monotonic() - self._complained > SAY_INTERVAL:
+            self._complaint, self._complained = str(error), monotonic()
+            # Who is stopped is cut off.
+            if not self._stopping.is_set():
+                log.warning("%s It is tried again until it passes.", error)
+        return self._passing.next()
 
     def _step(self) -> bool:
         if self._work is None:
