@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-import yaml
 
 from tests.warehouse.hosts import CommandError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from tests.warehouse.hosts import Host
 
@@ -69,21 +66,15 @@ class Cleaner:
         """What it logged last."""
         return self.host.run("journalctl", "--no-pager", "--output=short-iso", "-n", str(lines), "-u", self.unit).stdout
 
-    @contextmanager
-    def configured(self, changes: Mapping[str, Any]) -> Iterator[None]:
-        """Other settings for the length of the block, the daemon restarted before and after it."""
-        before = self.host.run("cat", CONFIG).stdout
-        try:
-            self._configure(yaml.safe_dump(merged(yaml.safe_load(before), changes)))
-            yield
-        finally:
-            self._configure(before)
+    @property
+    def config(self) -> str:
+        """The text of the settings that it starts with."""
+        return self.host.run("cat", CONFIG).stdout
 
-    def _configure(self, text: str) -> None:
-        self.stop()
+    @config.setter
+    def config(self, text: str) -> None:
         # Written in place, so that owner and mode stay.
         self.host.run("sh", "-c", f"cat >{CONFIG}", stdin=text)
-        self.start()
 
     def command(self, *arguments: str, check: bool = True, timeout: float = 300) -> str:
         """What `hopshive ...` prints. Raises CommandError with what it says on standard error."""

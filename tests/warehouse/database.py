@@ -42,15 +42,21 @@ class MetastoreDatabase:
         self._relay: subprocess.Popen[bytes] | None = None
 
     def execute(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]:
-        """Run a statement; its rows. Raises pymysql.MySQLError."""
-        connection = self._connection or self._connect()
+        """Run a statement; its rows. Raises pymysql.MySQLError: tried once more if a connection from before was lost."""
+        kept = self._connection is not None
         try:
-            with connection.cursor() as cursor:
-                cursor.execute(sql, arguments or None)
-                return list(cursor.fetchall())
+            return self._execute(sql, arguments)
         except (pymysql.err.OperationalError, pymysql.err.InterfaceError):
             self.close()
-            raise
+            if not kept:
+                raise
+        return self._execute(sql, arguments)
+
+    def _execute(self, sql: str, arguments: Sequence[object]) -> list[Row]:
+        connection = self._connection or self._connect()
+        with connection.cursor() as cursor:
+            cursor.execute(sql, arguments or None)
+            return list(cursor.fetchall())
 
     def snapshot(self, statements: Sequence[str]) -> list[list[Row]]:
         """The rows of some queries, all of one moment."""

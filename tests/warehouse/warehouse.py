@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pymysql
+import yaml
 
 from hopshive.namenode import NameNode, NameNodeError
-from tests.warehouse.cleaner import Cleaner, Difference
+from tests.warehouse.cleaner import Cleaner, Difference, merged
 from tests.warehouse.database import MetastoreDatabase, Row
 from tests.warehouse.hdfs import Hdfs
 from tests.warehouse.hiveserver2 import HiveSession
@@ -153,11 +154,21 @@ class Warehouse:
 
     @contextmanager
     def configured(self, changes: Mapping[str, Any]) -> Iterator[None]:
-        """All daemons with other settings for the length of the block."""
-        with ExitStack() as stack:
-            for cleaner in self.cleaners:
-                stack.enter_context(cleaner.configured(changes))
+        """All daemons with other settings for the length of the block, restarted before and after it."""
+        before = [cleaner.config for cleaner in self.cleaners]
+        try:
+            self._configure([yaml.safe_dump(merged(yaml.safe_load(text), changes)) for text in before])
             yield
+        finally:
+            self._configure(before)
+
+    def _configure(self, texts: list[str]) -> None:
+        for cleaner in self.cleaners:
+            cleaner.stop()
+        for cleaner, text in zip(self.cleaners, texts, strict=True):
+            cleaner.config = text
+            cleaner.start()
+        self.wait_leader()
 
     def status(self) -> dict[str, Any]:
         """`hopshive status --json` on the first host of the group."""

@@ -1,0 +1,157 @@
+"""A directory is moved to another place than the trash: nothing for a while, then what the policy says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract import OwnDatabase, differences, metadata
+from tests.contract.objects import ACID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.warehouse import Warehouse
+
+ELSEWHERE = "/elsewhere"
+
+
+@pytest.fixture(autouse=True)
+def an_empty_elsewhere(warehouse: Warehouse) -> Iterator[None]:
+    """A directory that nobody's metadata knows."""
+    warehouse.hdfs.mkdir(ELSEWHERE)
+    yield
+    warehouse.hdfs.delete(ELSEWHERE)
+
+
+@pytest.fixture(scope="class")
+def follow(warehouse: Warehouse) -> Iterator[None]:
+    """The policy `follow`."""
+    with warehouse.configured({"mirror": {"rename_policy": "follow"}}):
+        yield
+
+
+@pytest.fixture(scope="class")
+def report(warehouse: Warehouse) -> Iterator[None]:
+    """The policy `report`."""
+    with warehouse.configured({"mirror": {"rename_policy": "report"}}):
+        yield
+
+
+def with_tables(db: OwnDatabase) -> None:
+    """Table t of two partitions, external, and a transactional one."""
+    db.hive(
+        "CREATE EXTERNAL TABLE {db}.t (a INT) PARTITIONED BY (p INT) STORED AS PARQUET",
+        f"CREATE TABLE {{db}}.acid (a INT) {ACID}",
+        "INSERT INTO {db}.t VALUES (1, 1), (2, 2)",
+        "INSERT INTO {db}.acid VALUES (1)",
+    )
+    db.warehouse.wait_quiet()
+
+
+class TestDelete:
+    """The default: as if it were deleted."""
+
+    def test_its_metadata_goes_after_the_grace(self, db: OwnDatabase) -> None:
+        with_tables(db)
+        gone = db.footprint("t")
+        db.warehouse.hdfs.move(db.path("t"), f"{ELSEWHERE}/t")
+        waited = db.warehouse.wait_quiet()
+        assert waited > 5
+        assert db.tables() == ["acid"]
+        assert db.leftovers(gone) == {}
+
+    def test_moved_back_in_time_nothing_happens(self, db: OwnDatabase) -> None:
+        with_tables(db)
+        before, path = metadata(db.warehouse), db.path("t")
+        db.warehouse.hdfs.move(path, f"{ELSEWHERE}/t")
+        db.warehouse.hdfs.move(f"{ELSEWHERE}/t", path)
+        db.warehouse.wait_quiet()
+        assert db.removed() == []
+        assert differences(before, metadata(db.warehouse)) == {}
+        assert db.is_bound("t", "p=2")
+
+    def test_moved_back_later_it_is_as_it_was(self, db: OwnDatabase) -> None:
+        with_tables(db)
+        before, path = metadata(db.warehouse), db.path("t")
+        db.warehouse.hdfs.move(path, f"{ELSEWHERE}/t")
+        db.warehouse.wait_quiet()
+        assert db.tables() == ["acid"]
+        db.warehouse.hdfs.move(f"{ELSEWHERE}/t", path)
+        db.warehouse.wait_quiet()
+        assert differences(before, metadata(db.warehouse)) == {}
+        assert db.rows("t") == [(1, 1), (2, 2)]
+
+
+@pytest.mark.usefixtures("follow")
+class TestFollow:
+    """The metadata goes where the directory went."""
+
+    def test_a_partition_follows(self, db: OwnDatabase) -> None:
+        with_tables(db)
+        ids = db.partition_ids("t")
+        db.warehouse.hdfs.move(db.path("t", "p=1"), f"{ELSEWHERE}/one")
+        db.warehouse.wait_quiet()
+        assert db.path("t", "p=1") == f"{ELSEWHERE}/one"
+        assert db.is_bound("t", "p=1")
+        assert db.partition_ids("t") == ids
+        assert db.rows("t") == [(1, 1), (2, 2)]
+        assert db.spark_rows("t") == [(1, 1), (2, 2)]
+
+    def test_a_table_follows_with_its_partitions(self, db: OwnDatabase) -> None:
+        with_tables(db)
+        for table in ("t", "acid"):
+            db.warehouse.hdfs.move(db.path(table), f"{ELSEWHERE}/{table}")
+        db.warehouse.wait_quiet()
+        assert db.path("t", "p=2") == f"{ELSEWHERE}/t/p=2"
+        assert db.is_bound("t")
+        assert db.is_bound("t", "p=2")
+        assert db.removed() == []
+        db.hive("INSERT INTO {db}.t VALUES (3, 3)", "INSERT INTO {db}.acid VALUES (2)")
+        assert db.rows("t") == db.spark_rows("t") == [(1, 1), (2, 2), (3, 3)]
+        assert db.rows("acid") == [(1,), (2,)]
+
+    def test_a_database_follows_with_its_tables(self, db: OwnDatabase) -> None:
+        with_tables(db)
+        db.warehouse.hdfs.move(db.external, f"{ELSEWHERE}/external")
+        db.warehouse.hdfs.move(db.managed, f"{ELSEWHERE}/managed")
+        db.warehouse.wait_quiet()
+        described = db.hive("DESCRIBE DATABASE {db}")[0]
+        assert [str(place).partition(":8020")[2] for place in described[2:4]] == [
+            f"{ELSEWHERE}/external",
+            f"{ELSEWHERE}/managed",
+        ]
+        assert db.rows("t") == [(1, 1), (2, 2)]
+        assert db.rows("acid") == [(1,)]
+        assert db.removed() == []
+
+
+@pytest.mark.usefixtures("report")
+class TestReport:
+    """Nothing happens before a human has said so."""
+
+    def test_it_is_reported_and_forgotten_when_it_is_back(self, db: OwnDatabase) -> None:
+        with_tables(db)
+        before, path = metadata(db.warehouse), db.path("t")
+        db.warehouse.hdfs.move(path, f"{ELSEWHERE}/t")
+        db.warehouse.wait_quiet()
+        assert differences(before, metadata(db.warehouse)) == {}
+        assert db.warehouse.status()["rechecks"] == {"reported": 1}
+        assert any("were moved" in problem for problem in db.warehouse.status()["problems"])
+        assert {found.kind for found in db.warehouse.check()} == {"no directory"}
+        db.warehouse.hdfs.move(f"{ELSEWHERE}/t", path)
+        db.warehouse.cleaners[0].command("approve")
+        db.warehouse.wait_quiet()
+        assert differences(before, metadata(db.warehouse)) == {}
+        assert db.warehouse.status()["problems"] == []
+
+    def test_approved_it_goes(self, db: OwnDatabase) -> None:
+        with_tables(db)
+        gone = db.footprint("t")
+        db.warehouse.hdfs.move(db.path("t"), f"{ELSEWHERE}/t")
+        db.warehouse.wait_quiet()
+        assert db.tables() == ["acid", "t"]
+        db.warehouse.cleaners[0].command("approve")
+        db.warehouse.wait_quiet()
+        assert db.leftovers(gone) == {}
