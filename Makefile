@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 VENV_READY := $(VENV)/.ready-$(shell { echo $(CURDIR); cat requirements/dev.txt pyproject.toml; } | sha256sum | cut -c1-16)
 INVENTORY ?= inventories/lab
 SCENARIO ?= default
+# Of the warehouse that `make fuzz` drives: a lab_label of an inventory.
+LABEL ?= lab
+STEPS ?= 200
 # `never` keeps the scenario's hosts for a look at them.
 MOLECULE_DESTROY ?= always
 # Appended to every ansible-playbook, for example ARGS="--tags check -v".
@@ -53,8 +56,8 @@ artifacts-update: venv ## resolve a product anew and rewrite its lock: PRODUCT=h
 	$(PLAY) playbooks/artifacts_update.yml -e artifacts_update_product=$(PRODUCT)
 
 .PHONY: test
-test: venv ## everything that CI checks: lint, unit, molecule default
-	@for stage in test-tools lint unit molecule; do \
+test: venv ## everything that CI checks: lint, unit, molecule default and consistency
+	@for stage in test-tools lint unit "molecule SCENARIO=default" "molecule SCENARIO=consistency"; do \
 		began=$$SECONDS; $(MAKE) --no-print-directory $$stage || exit; echo "make $$stage took $$((SECONDS - began)) s"; \
 	done
 
@@ -86,6 +89,10 @@ unit: venv ## unit tests (under two minutes)
 molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default
 	@mkdir -p build/molecule/$(SCENARIO) && rm -f build/molecule-$(SCENARIO).log
 	MOLECULE_EPHEMERAL_DIRECTORY=$(CURDIR)/build/molecule/$(SCENARIO) $(BIN)/molecule test --no-command-borders --destroy $(MOLECULE_DESTROY) --scenario-name $(SCENARIO)
+
+.PHONY: fuzz
+fuzz: venv ## random steps against a running warehouse and a model: SEED=7 STEPS=200 LABEL=lab
+	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED)) --steps $(STEPS) --label $(LABEL) $(ARGS)
 
 .PHONY: bench-deploy
 bench-deploy: venv ## time a deployment: empty cache, warm cache, nothing to do
