@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hopshive.database import marks
+from hopshive.foreign_keys import ForeignKey, outgoing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -33,17 +34,6 @@ _REMEMBERED = 16
 
 class ClosureError(Exception):
     """The schema is not as it must be; the message is a sentence for the operator."""
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignKey:
-    """A column of `child` that refers to a column of `parent`."""
-
-    child: str
-    column: str
-    parent: str
-    parent_column: str
-    cascades: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +65,15 @@ class Graph:
 
     def children(self, parent: str, *, cascading: bool = False) -> list[ForeignKey]:
         """Keys that lead to a table."""
-        return [key for key in self.keys if key.parent == parent and (key.cascades or not cascading)]
+        return [key for key in self.keys if key.to == parent and (key.cascades or not cascading)]
 
     def parents(self, child: str) -> list[ForeignKey]:
         """Keys of a table."""
-        return [key for key in self.keys if key.child == child]
+        return [key for key in self.keys if key.table == child]
 
     def contents(self, shared: str) -> list[ForeignKey]:
         """Tables that hold a part of a shared object: they refer to it and to nothing else."""
-        return [key for key in self.children(shared) if len(self.parents(key.child)) == 1]
+        return [key for key in self.children(shared) if len(self.parents(key.table)) == 1]
 
 
 @dataclass(slots=True)
@@ -102,7 +92,7 @@ class Found:
 
 def parents_first(tables: Collection[str], keys: Sequence[ForeignKey]) -> tuple[str, ...]:
     """An order in which rows can be inserted. Keys that form a circle do not count."""
-    waiting = {name: {key.parent for key in keys if key.child == name and key.parent != name} for name in tables}
+    waiting = {name: {key.to for key in keys if key.table == name and key.to != name} for name in tables}
     order: list[str] = []
     while waiting:
         free = sorted(name for name, parents in waiting.items() if not parents & waiting.keys())
@@ -160,23 +150,15 @@ def read(tx: Transaction) -> Graph:
         )
         for name, rows in columns.items()
     }
-    keys: dict[tuple[str, str], ForeignKey] = {}
-    for name, child, column, parent, parent_column, rule in tx.rows(
-        "SELECT k.CONSTRAINT_NAME, k.TABLE_NAME, k.COLUMN_NAME, k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME,"
-        " r.DELETE_RULE FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r"
-        " ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME"
-        " AND r.TABLE_NAME = k.TABLE_NAME"
-        " WHERE k.TABLE_SCHEMA = DATABASE() AND k.REFERENCED_TABLE_SCHEMA = DATABASE()"
-        " ORDER BY k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION"
-    ):
-        if (child, name) in keys:
+    keys = tuple(key for key in outgoing(tx) if key.to in tables)
+    for key in keys:
+        if len(key.columns) > 1:
             raise ClosureError(
-                f"The foreign key {name} of {child} has more than one column: hopshive cannot follow it."
+                f"The foreign key {key.name} of {key.table} has more than one column: hopshive cannot follow it."
             )
-        keys[child, name] = ForeignKey(child, column, parent, parent_column, cascades=rule == "CASCADE")
     version = tx.value("SELECT SCHEMA_VERSION FROM VERSION") if "VERSION" in tables else None
-    found = Graph(version=str(version or ""), tables=tables, keys=tuple(keys.values()))
-    lacking = sorted(OWNERS.keys() - {key.child for key in found.children("SDS", cascading=True)})
+    found = Graph(version=str(version or ""), tables=tables, keys=keys)
+    lacking = sorted(OWNERS.keys() - {key.table for key in found.children("SDS", cascading=True)})
     if lacking:
         raise ClosureError(
             f"No cascading foreign key leads from SDS to {', '.join(lacking)} in this database: hopshive's schema is not"
@@ -241,9 +223,9 @@ def collect(tx: Transaction, keys: Graph, seeds: Mapping[str, Mapping[int, int]]
             add(table.key[0], seeds[name])
         elif name not in OWNERS and name != "SDS":
             for key in keys.parents(name):
-                parent = found.get(key.parent)
+                parent = found.get(key.to)
                 if key.cascades and parent is not None:
-                    add(key.column, dict(zip(parent.column(key.parent_column), parent.owners, strict=True)))
+                    add(key.column, dict(zip(parent.column(key.to_column), parent.owners, strict=True)))
         if rows:
             found[name] = Found(
                 table.columns, [row for row, _owner in rows.values()], [owner for _row, owner in rows.values()]
@@ -265,17 +247,17 @@ def referred(tx: Transaction, keys: Graph, found: Mapping[str, Found]) -> dict[i
     users: dict[tuple[str, int], set[int]] = {}
     for name, rows in found.items():
         for key in keys.parents(name):
-            if key.parent in SHARED:
+            if key.to in SHARED:
                 for value, owner in zip(rows.column(key.column), rows.owners, strict=True):
                     if value is not None:
-                        users.setdefault((key.parent, value), set()).add(owner)
+                        users.setdefault((key.to, value), set()).add(owner)
     by_owner: dict[int, list[SharedObject]] = {}
     for name in SHARED:
         ids = [id_ for table, id_ in users if table == name]
         if not ids:
             continue
         parts: dict[int, dict[str, Found]] = {id_: {} for id_ in ids}
-        for child, column in [(name, keys.tables[name].key[0])] + [(k.child, k.column) for k in keys.contents(name)]:
+        for child, column in [(name, keys.tables[name].key[0])] + [(k.table, k.column) for k in keys.contents(name)]:
             columns = keys.tables[child].columns
             at = columns.index(column)
             for row in select(tx, child, columns, column, ids):

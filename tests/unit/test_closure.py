@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.closure import ClosureError, ForeignKey, collect, graph, parents_first, read, referred
+from hopshive.closure import ClosureError, collect, graph, parents_first, read, referred
 from hopshive.database import Database
+from hopshive.foreign_keys import ForeignKey
 from tests.journal_world import World, open_world
 from tests.metastore_db import drop, stock_metastore
 
@@ -25,7 +26,7 @@ def world(mariadb: MariaDB, hive_home: Path) -> Iterator[World]:
 
 
 def _key(child: str, parent: str) -> ForeignKey:
-    return ForeignKey(child, "id", parent, "id", cascades=True)
+    return ForeignKey(child, "key", ("id",), parent, ("id",))
 
 
 def test_parents_come_before_children() -> None:
@@ -42,13 +43,13 @@ def test_the_keys_of_a_metastore(world: World) -> None:
         keys = graph(tx)
         assert graph(tx) is keys
     assert keys.version == "4.0.0"
-    followed = {key.child for key in keys.children("TBLS", cascading=True)}
+    followed = {key.table for key in keys.children("TBLS", cascading=True)}
     assert {"PARTITIONS", "TABLE_PARAMS", "TAB_COL_STATS", "KEY_CONSTRAINTS", "MV_TABLES_USED"} <= followed
-    assert {key.parent for key in keys.parents("SDS")} == {"CDS", "SERDES"}
+    assert {key.to for key in keys.parents("SDS")} == {"CDS", "SERDES"}
     assert not any(key.cascades for key in keys.children("CDS"))
-    assert [key.child for key in keys.contents("CDS")] == ["COLUMNS_V2"]
-    assert [key.child for key in keys.contents("SERDES")] == ["SERDE_PARAMS"]
-    assert [key.child for key in keys.contents("SKEWED_STRING_LIST")] == ["SKEWED_STRING_LIST_VALUES"]
+    assert [key.table for key in keys.contents("CDS")] == ["COLUMNS_V2"]
+    assert [key.table for key in keys.contents("SERDES")] == ["SERDE_PARAMS"]
+    assert [key.table for key in keys.contents("SKEWED_STRING_LIST")] == ["SKEWED_STRING_LIST_VALUES"]
     order = keys.order.index
     assert order("CDS") < order("SDS") < order("DBS") < order("TBLS") < order("PARTITIONS") < order("PART_COL_STATS")
     tables = keys.tables

@@ -11,9 +11,10 @@ import pymysql
 import pytest
 
 from hopshive.database import LostLease
+from hopshive.foreign_keys import ForeignKey
 from hopshive.garbage import GUARD, ReferencesError, counts
 from hopshive.garbage import cleaner as cleaning
-from hopshive.garbage.references import ROOTS, ForeignKey, kinds
+from hopshive.garbage.references import ROOTS, kinds
 from tests.garbage_world import CONFIG, Rows, Watched, World
 from tests.metastore_db import with_schema
 
@@ -49,18 +50,18 @@ def world(metastore: Metastore) -> Iterator[World]:
 
 def test_a_foreign_key_that_nobody_knows_protects() -> None:
     keys = [
-        ForeignKey("SDS", "CD_ID", "CDS"),
-        ForeignKey("SITE", "CD", "CDS"),
-        ForeignKey("COLUMNS_V2", "CD_ID", "CDS"),
+        ForeignKey(table, "key", (column,), "CDS", ("CD_ID",))
+        for table, column in (("SDS", "CD_ID"), ("SITE", "CD"), ("COLUMNS_V2", "CD_ID"))
     ]
-    (found,) = kinds(keys, ["CDS", "SDS"], [root for root in ROOTS if root.table == "CDS"])
+    indexes = {("COLUMNS_V2", "CD_ID"): "PRIMARY"}
+    (found,) = kinds(keys, ["CDS", "SDS"], indexes, [root for root in ROOTS if root.table == "CDS"])
     assert [key.table for key in found.references] == ["SDS", "SITE"]
     assert [key.table for key in found.parts] == ["COLUMNS_V2"]
 
 
 def test_a_database_without_foreign_keys_is_refused() -> None:
     with pytest.raises(ReferencesError, match="No foreign key leads to SDS"):
-        kinds([], ["SDS", "CDS"])
+        kinds([], ["SDS", "CDS"], {})
 
 
 # --- each kind --------------------------------------------------------------------------------------------------------

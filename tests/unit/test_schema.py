@@ -16,9 +16,9 @@ import pytest
 
 from hopshive import schema
 from hopshive.database import Database, Names, Server
+from hopshive.foreign_keys import ForeignKey
 from hopshive.schema import session
 from hopshive.schema.cascades import ADDED, SHARED, to_cascade
-from hopshive.schema.catalogue import ForeignKey
 from tests.metastore_db import Metastore, drop, own_names, stock_metastore
 from tests.modules import run_module
 from tests.servers import MariaDB, run_mariadb

@@ -10,26 +10,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hopshive.foreign_keys import incoming
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from hopshive.database import Transaction
+    from hopshive.foreign_keys import ForeignKey
 
 _PLAIN = re.compile(r"[A-Za-z0-9_$]+(\.[A-Za-z0-9_$]+)?")
 
 
 class ReferencesError(Exception):
     """The metastore's tables are not as they must be; the message is a sentence for the operator."""
-
-
-@dataclass(frozen=True)
-class ForeignKey:
-    """A column that refers to another. `table` with its schema if that is not the metastore's; `index` begins with it."""
-
-    table: str
-    column: str
-    to: str
-    index: str = "PRIMARY"
 
 
 @dataclass(frozen=True)
@@ -78,6 +71,15 @@ ROOTS = (
 
 
 @dataclass(frozen=True)
+class Part:
+    """A table whose rows go with one row of a root, which `column` names; `index` begins with it."""
+
+    table: str
+    column: str
+    index: str
+
+
+@dataclass(frozen=True)
 class Onward:
     """What rows refer to that may be garbage once they are gone: `column` of those rows of `table` whose `key` is theirs."""
 
@@ -92,7 +94,7 @@ class Kind:
     """A root with what the database says about it: the keys of its parts, and those that protect it."""
 
     root: Root
-    parts: tuple[ForeignKey, ...] = ()
+    parts: tuple[Part, ...] = ()
     references: tuple[ForeignKey, ...] = ()
     onward: tuple[Onward, ...] = ()
 
@@ -100,10 +102,7 @@ class Kind:
     def unused(self) -> str:
         """The condition on a row `g` that it is garbage. A reference with an index costs one look into it, however many."""
         root = self.root
-        tests = [
-            f"(SELECT 1 FROM {key.table} r WHERE r.{key.column} = g.{root.key} LIMIT 1) IS NULL"
-            for key in self.references
-        ]
+        tests = [f"(SELECT 1 FROM {key.table} r WHERE {_same(key)} LIMIT 1) IS NULL" for key in self.references]
         # Never walked for each row: without an index each would read the whole table.
         tests += [
             f"g.{root.key} NOT IN (SELECT r.{column} FROM {table} r WHERE r.{column} IS NOT NULL)"
@@ -118,28 +117,43 @@ class Kind:
         return " AND ".join(tests)
 
 
-def kinds(keys: Iterable[ForeignKey], tables: Iterable[str], roots: Iterable[Root] = ROOTS) -> list[Kind]:
+def _same(key: ForeignKey) -> str:
+    """That `r` refers to `g`."""
+    return " AND ".join(f"r.{column} = g.{to}" for column, to in zip(key.columns, key.to_columns, strict=True))
+
+
+def kinds(
+    keys: Iterable[ForeignKey],
+    tables: Iterable[str],
+    indexes: Mapping[tuple[str, str], str],
+    roots: Iterable[Root] = ROOTS,
+) -> list[Kind]:
     """The kinds of garbage in a database with these tables and foreign keys, in the order in which they set others free.
 
-    Raises ReferencesError if nothing protects a kind: a database without foreign keys must not be emptied.
+    `indexes`: one that begins with a column, by table and column. Raises ReferencesError if nothing protects a kind: a
+    database without foreign keys must not be emptied.
     """
     there = set(tables)
-    keys = sorted(keys, key=lambda key: (key.to, key.table, key.column))
+    keys = sorted(keys, key=lambda key: (key.to, key.table, key.columns))
     roots = [root for root in roots if root.table in there]
+    names = {root.table for root in roots}
     found = []
     for root in roots:
-        parts = tuple(key for key in keys if key.to == root.table and key.table in root.parts)
-        references = tuple(key for key in keys if key.to == root.table and key.table not in root.parts)
+        of_parts = {key for key in keys if key.to == root.table and key.table in root.parts and len(key.columns) == 1}
+        references = tuple(key for key in keys if key.to == root.table and key not in of_parts)
         if not references and not root.owner:
             raise ReferencesError(
                 f"No foreign key leads to {root.table}: this is not the schema that schematool makes, and nothing in it can be "
                 "told from garbage. Nothing was collected."
             )
+        parts = tuple(
+            Part(key.table, key.column, _plain(indexes[key.table, key.column])) for key in keys if key in of_parts
+        )
         own = {part.table: part.column for part in parts} | {root.table: root.key}
         onward = tuple(
             Onward(key.table, own[key.table], key.column, key.to)
             for key in keys
-            if key.table in own and key.to != root.table and key.to in {other.table for other in roots}
+            if key.table in own and len(key.columns) == 1 and key.to != root.table and key.to in names
         )
         found.append(Kind(root, parts, references, onward))
     return found
@@ -148,26 +162,18 @@ def kinds(keys: Iterable[ForeignKey], tables: Iterable[str], roots: Iterable[Roo
 def read_kinds(tx: Transaction) -> list[Kind]:
     """The kinds of this database. Raises ReferencesError."""
     indexes = {
-        (str(schema), str(table), str(column)): str(index)
-        for schema, table, column, index in tx.rows(
-            "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, INDEX_NAME FROM information_schema.STATISTICS"
+        (table, column): index
+        for table, column, index in tx.rows(
+            "SELECT TABLE_NAME, COLUMN_NAME, INDEX_NAME FROM information_schema.STATISTICS"
             " WHERE TABLE_SCHEMA = DATABASE() AND SEQ_IN_INDEX = 1 ORDER BY INDEX_NAME = 'PRIMARY'"
         )
     }
-    keys = [
-        ForeignKey(
-            _plain(table if same else f"{schema}.{table}"),
-            _plain(column),
-            str(to),
-            _plain(indexes.get((schema, table, column), "PRIMARY")),
-        )
-        for schema, same, table, column, to in tx.rows(
-            "SELECT TABLE_SCHEMA, TABLE_SCHEMA = DATABASE(), TABLE_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME"
-            " FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_SCHEMA = DATABASE()"
-        )
-    ]
+    keys = incoming(tx)
+    for key in keys:
+        for name in (key.table, *key.columns, *key.to_columns):
+            _plain(name)
     tables = tx.rows("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()")
-    return kinds(keys, [str(row[0]) for row in tables])
+    return kinds(keys, [str(row[0]) for row in tables], indexes)
 
 
 def _plain(name: str) -> str:

@@ -231,7 +231,7 @@ def _remove(
     _write(tx, removal, keys.version, objects, found, shared, named)
     _offer_shared(tx, shared)
     for key in keys.children("MV_CREATION_METADATA") if views else []:
-        delete(tx, key.child, key.column, views)
+        delete(tx, key.table, key.column, views)
     delete(tx, "MV_CREATION_METADATA", "MV_CREATION_METADATA_ID", views)
     _delete(tx, table, objects, found)
     return [Removed(one.kind, one.name, one.path) for one in objects]
@@ -339,11 +339,11 @@ def _materialized(tx: Transaction, objects: Sequence[_Object]) -> dict[int, int]
 def _add_of_views(tx: Transaction, keys: Graph, found: dict[str, Found], views: Mapping[int, int]) -> None:
     """What refers to the metadata of materialized views: its keys do not cascade."""
     for key in keys.children("MV_CREATION_METADATA") if views else []:
-        columns = keys.tables[key.child].columns
-        rows = found.setdefault(key.child, Found(columns))
+        columns = keys.tables[key.table].columns
+        rows = found.setdefault(key.table, Found(columns))
         known = set(rows.rows)
         at = columns.index(key.column)
-        for row in select(tx, key.child, columns, key.column, views, "FOR UPDATE"):
+        for row in select(tx, key.table, columns, key.column, views, "FOR UPDATE"):
             if row not in known:
                 rows.rows.append(row)
                 rows.owners.append(views[row[at]])

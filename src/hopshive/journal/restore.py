@@ -22,8 +22,9 @@ from hopshive.transactional import Scope, replaced
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from hopshive.closure import ForeignKey, Graph, Table
+    from hopshive.closure import Graph, Table
     from hopshive.database import Row, Transaction
+    from hopshive.foreign_keys import ForeignKey
     from hopshive.journal.removal import Kind
 
 _KINDS: tuple[Kind, ...] = ("database", "table", "partition")
@@ -344,17 +345,19 @@ def _find_orphans(tx: Transaction, keys: Graph, step: _Step) -> None:
         before = len(step.refused)
         waiting = 0
         for key in keys.keys:
-            rows = [one for one in step.rows(key.child) if one.value(key.column) is not None]
+            column, to_column = key.column, key.to_column
+            rows = [(value, one) for one in step.rows(key.table) if (value := one.value(column)) is not None]
             if not rows:
                 continue
-            coming = {one.value(key.parent_column) for one in step.rows(key.parent)}
+            coming = {one.value(to_column) for one in step.rows(key.to)}
             if key not in there:
                 # Held until the end of the transaction: nobody drops it meanwhile.
-                needed = {one.value(key.column) for one in rows} - coming
-                found = select(tx, key.parent, (key.parent_column,), key.parent_column, needed, "LOCK IN SHARE MODE")
+                needed = {value for value, _one in rows} - coming
+                found = select(tx, key.to, (to_column,), to_column, needed, "LOCK IN SHARE MODE")
                 there[key] = {row[0] for row in found}
-            for one in rows:
-                if one.value(key.column) in coming or one.value(key.column) in there[key]:
+            known = coming | there[key]
+            for value, one in rows:
+                if value in known:
                     continue
                 if _of_two(keys, key):
                     one.waits = True
@@ -369,15 +372,13 @@ def _find_orphans(tx: Transaction, keys: Graph, step: _Step) -> None:
 
 def _of_two(keys: Graph, key: ForeignKey) -> bool:
     """Whether rows say something about two objects, as a foreign key of one table to another does."""
-    return (
-        key.child not in OWNERS and key.child != "SDS" and key.parent not in SHARED and len(keys.parents(key.child)) > 1
-    )
+    return key.table not in OWNERS and key.table != "SDS" and key.to not in SHARED and len(keys.parents(key.table)) > 1
 
 
 def _orphaned(key: ForeignKey) -> str:
-    if key.child in OWNERS and key.parent in _PARENT:
-        return f"its {_PARENT[key.parent]} is not there. Restore that first; one that was made since is another."
-    return f"{key.parent} does not have what {key.child} refers to."
+    if key.table in OWNERS and key.to in _PARENT:
+        return f"its {_PARENT[key.to]} is not there. Restore that first; one that was made since is another."
+    return f"{key.to} does not have what {key.table} refers to."
 
 
 # --- doing ------------------------------------------------------------------------------------------------------------
@@ -443,9 +444,7 @@ def _bring(tx: Transaction, keys: Graph, table: Table, columns: tuple[str, ...],
     values = dict(zip(columns, row, strict=True))
     for key in keys.parents(table.name):
         value = values[key.column]
-        if value is not None and not select(
-            tx, key.parent, (key.parent_column,), key.parent_column, [value], "LOCK IN SHARE MODE"
-        ):
+        if value is not None and not select(tx, key.to, (key.to_column,), key.to_column, [value], "LOCK IN SHARE MODE"):
             return False
     by = table.key or columns
     where = " AND ".join(f"`{column}` <=> %s" for column in by)

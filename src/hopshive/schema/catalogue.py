@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hopshive.foreign_keys import ForeignKey, outgoing
 from hopshive.schema.cascades import DATABASE_KEY, INODE_KEY
 from hopshive.schema.errors import SchemaError
 
@@ -32,19 +33,6 @@ class Column:
     def definition(self) -> str:
         """Its type as DDL has it."""
         return f"{self.type} CHARACTER SET {self.charset} COLLATE {self.collation}" if self.charset else self.type
-
-
-@dataclass(frozen=True)
-class ForeignKey:
-    """A key of the metastore's database. `to` is the referenced table, with its schema only if that is another."""
-
-    table: str
-    name: str
-    columns: tuple[str, ...]
-    to: str
-    to_columns: tuple[str, ...]
-    on_delete: str = "CASCADE"
-    on_update: str = "RESTRICT"
 
 
 @dataclass(frozen=True)
@@ -115,7 +103,7 @@ def read(tx: Transaction, database: str) -> Catalogue:
     settings = {}
     if "setting" in state_tables:
         settings = {str(name): _text(value) for name, value in tx.rows("SELECT name, value FROM {state}.setting")}
-    foreign_keys = _foreign_keys(tx, database)
+    foreign_keys = outgoing(tx)
     return Catalogue(
         database=database,
         version=version,
@@ -179,38 +167,6 @@ def _indexes(tx: Transaction, database: str) -> dict[str, dict[str, tuple[str, .
         indexes = found.setdefault(str(table), {})
         indexes[str(name)] = (*indexes.get(str(name), ()), str(column))
     return found
-
-
-def _foreign_keys(tx: Transaction, database: str) -> tuple[ForeignKey, ...]:
-    rules = {
-        (str(table), str(name)): (str(on_delete), str(on_update))
-        for table, name, on_delete, on_update in tx.rows(
-            "SELECT TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE"
-            " FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = %s",
-            (database,),
-        )
-    }
-    parts: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
-    for table, name, column, schema, to, to_column in tx.rows(
-        "SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME,"
-        " REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE"
-        " WHERE TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME IS NOT NULL"
-        " ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION",
-        (database,),
-    ):
-        target = str(to) if schema == database else f"{schema}.{to}"
-        parts.setdefault((str(table), str(name)), []).append((str(column), target, str(to_column)))
-    return tuple(
-        ForeignKey(
-            table,
-            name,
-            tuple(part[0] for part in columns),
-            columns[0][1],
-            tuple(part[2] for part in columns),
-            *rules.get((table, name), ("unknown", "unknown")),
-        )
-        for (table, name), columns in parts.items()
-    )
 
 
 def _triggers(tx: Transaction, database: str) -> tuple[Trigger, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hopshive import state
 from hopshive.database import Names, render
+from hopshive.foreign_keys import ForeignKey
 from hopshive.schema import triggers
 from hopshive.schema.cascades import (
     ADDED,
@@ -22,7 +23,7 @@ from hopshive.schema.cascades import (
     to_cascade,
     to_stock,
 )
-from hopshive.schema.catalogue import ORPHANS, Catalogue, Column, ForeignKey, Trigger, require_metastore
+from hopshive.schema.catalogue import ORPHANS, Catalogue, Column, Trigger, require_metastore
 from hopshive.schema.errors import SchemaError
 
 if TYPE_CHECKING:

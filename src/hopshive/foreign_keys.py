@@ -1,0 +1,83 @@
+"""The foreign keys of the metastore's database, read from information_schema, never from a list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hopshive.database import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """`columns` of `table` refer to `to_columns` of `to`. A table has its schema with it only if that is another."""
+
+    table: str
+    name: str
+    columns: tuple[str, ...]
+    to: str
+    to_columns: tuple[str, ...]
+    on_delete: str = "CASCADE"
+    on_update: str = "RESTRICT"
+
+    @property
+    def column(self) -> str:
+        """The column of a key that has one."""
+        (column,) = self.columns
+        return column
+
+    @property
+    def to_column(self) -> str:
+        """What that column refers to."""
+        (column,) = self.to_columns
+        return column
+
+    @property
+    def cascades(self) -> bool:
+        """Whether a row goes with the one that it refers to."""
+        return self.on_delete == "CASCADE"
+
+
+def outgoing(tx: Transaction) -> tuple[ForeignKey, ...]:
+    """The keys of the tables of the database in use, wherever they lead."""
+    return _read(tx, "TABLE_SCHEMA", "CONSTRAINT_SCHEMA")
+
+
+def incoming(tx: Transaction) -> tuple[ForeignKey, ...]:
+    """The keys that lead to tables of the database in use, wherever from. The server looks through all that it has for it."""
+    return _read(tx, "REFERENCED_TABLE_SCHEMA", "UNIQUE_CONSTRAINT_SCHEMA")
+
+
+def _read(tx: Transaction, of_column: str, of_rule: str) -> tuple[ForeignKey, ...]:
+    here = tx.value("SELECT DATABASE()")
+
+    def said(schema: str, table: str) -> str:
+        return table if schema == here else f"{schema}.{table}"
+
+    # Two queries and not a join, for which the server would open each table twice.
+    rules = {
+        (schema, table, name): (on_delete, on_update)
+        for schema, table, name, on_delete, on_update in tx.rows(
+            "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE"
+            f" FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE {of_rule} = DATABASE()"
+        )
+    }
+    pairs: dict[tuple[str, str, str, str], list[tuple[str, str]]] = {}
+    for schema, table, name, column, to_schema, to, to_column in tx.rows(
+        "SELECT TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME,"
+        f" REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE {of_column} = DATABASE()"
+        " AND REFERENCED_TABLE_NAME IS NOT NULL ORDER BY TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION"
+    ):
+        pairs.setdefault((schema, table, name, said(to_schema, to)), []).append((column, to_column))
+    return tuple(
+        ForeignKey(
+            said(schema, table),
+            name,
+            tuple(column for column, _ in columns),
+            to,
+            tuple(column for _, column in columns),
+            *rules.get((schema, table, name), ("unknown", "unknown")),
+        )
+        for (schema, table, name, to), columns in pairs.items()
+    )
