@@ -134,9 +134,7 @@ attempts:
   sample: 8
 """
 
-import sys
-
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hopshive_module import start
 
 try:
     from hopshive import health
@@ -147,7 +145,8 @@ except ImportError as error:
 
 
 def main() -> None:
-    module = AnsibleModule(
+    module = start(
+        IMPORT_ERROR,
         argument_spec={
             "kind": {
                 "type": "str",
@@ -176,13 +175,7 @@ def main() -> None:
             "safe_mode": {"type": "bool", "default": False},
             "statement": {"type": "str", "default": ""},
         },
-        supports_check_mode=True,
     )
-    if IMPORT_ERROR:
-        module.fail_json(
-            msg=f"{sys.executable} cannot import the hopshive package ({IMPORT_ERROR}). Run the role common first, and "
-            "this task with ansible_python_interpreter: '{{ cluster_python }}'."
-        )
     parameters = module.params
     target = health.Target(
         kind=parameters["kind"],

@@ -96,9 +96,7 @@ path:
   sample: /etc/hive/conf.metastore/credentials.jceks
 """
 
-import sys
-
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hopshive_module import start
 
 try:
     from hopshive import credential
@@ -122,7 +120,8 @@ def mode_of(text: str) -> int:
 
 
 def main() -> None:
-    module = AnsibleModule(
+    module = start(
+        IMPORT_ERROR,
         argument_spec={
             "provider": {"type": "str", "required": True},
             "alias": {"type": "str", "required": True, "no_log": False},
@@ -134,13 +133,7 @@ def main() -> None:
             "command": {"type": "list", "elements": "str", "default": ["/usr/local/bin/hadoop", "credential"]},
         },
         required_if=[("state", "present", ["secret"])],
-        supports_check_mode=True,
     )
-    if IMPORT_ERROR:
-        module.fail_json(
-            msg=f"{sys.executable} cannot import the hopshive package ({IMPORT_ERROR}). Run the role common first, and "
-            "this task with ansible_python_interpreter: '{{ cluster_python }}'."
-        )
     parameters = module.params
     present = parameters["state"] == "present"
     store = credential.Store(parameters["provider"])

@@ -133,10 +133,9 @@ changes:
       after: {state: directory, owner: hdfs, group: hadoop, mode: "1777"}
 """
 
-import sys
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hopshive_module import start
 
 try:
     from hopshive import webhdfs
@@ -192,7 +191,8 @@ def shown(outcome: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    module = AnsibleModule(
+    module = start(
+        IMPORT_ERROR,
         argument_spec={
             "url": {"type": "list", "elements": "str", "required": True},
             "user": {"type": "str", "default": "hdfs"},
@@ -216,13 +216,7 @@ def main() -> None:
                 },
             },
         },
-        supports_check_mode=True,
     )
-    if IMPORT_ERROR:
-        module.fail_json(
-            msg=f"{sys.executable} cannot import the hopshive package ({IMPORT_ERROR}). Run the role common first, and "
-            "this task with ansible_python_interpreter: '{{ cluster_python }}'."
-        )
     parameters = module.params
     changes: list[dict[str, Any]] = []
     client = webhdfs.WebHdfs(parameters["url"], parameters["user"], timeout=parameters["timeout"])

@@ -64,9 +64,7 @@ seconds:
   sample: 0.21
 """
 
-import sys
-
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hopshive_module import start
 
 try:
     from hopshive import webhdfs
@@ -77,20 +75,15 @@ except ImportError as error:
 
 
 def main() -> None:
-    module = AnsibleModule(
+    module = start(
+        IMPORT_ERROR,
         argument_spec={
             "url": {"type": "list", "elements": "str", "required": True},
             "user": {"type": "str", "default": "hdfs"},
             "directory": {"type": "str", "default": "/"},
             "timeout": {"type": "int", "default": 60},
         },
-        supports_check_mode=True,
     )
-    if IMPORT_ERROR:
-        module.fail_json(
-            msg=f"{sys.executable} cannot import the hopshive package ({IMPORT_ERROR}). Run the role common first, and "
-            "this task with ansible_python_interpreter: '{{ cluster_python }}'."
-        )
     if module.check_mode:
         module.exit_json(changed=False)
     client = webhdfs.WebHdfs(module.params["url"], module.params["user"], timeout=module.params["timeout"])

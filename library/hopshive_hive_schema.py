@@ -126,9 +126,7 @@ mutex_rows:
   sample: [Initiator, Cleaner]
 """
 
-import sys
-
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hopshive_module import LOGIN, login, start
 
 try:
     from hopshive import hive_schema
@@ -140,36 +138,20 @@ except ImportError as error:
 
 
 def main() -> None:
-    module = AnsibleModule(
+    module = start(
+        IMPORT_ERROR,
         argument_spec={
             "database": {"type": "str", "default": "metastore"},
-            "login_host": {"type": "str", "default": "localhost"},
-            "login_port": {"type": "int", "default": 3306},
-            "login_user": {"type": "str", "default": ""},
-            "login_password": {"type": "str", "default": "", "no_log": True},
-            "login_unix_socket": {"type": "path"},
+            **LOGIN,
             "schematool": {"type": "path", "default": "/usr/local/bin/schematool"},
             "config_dir": {"type": "path", "required": True},
             "scripts_dir": {"type": "path", "required": True},
             "dump_dir": {"type": "path", "required": True},
             "dump_command": {"type": "str", "default": "mariadb-dump"},
         },
-        supports_check_mode=True,
     )
-    if IMPORT_ERROR:
-        module.fail_json(
-            msg=f"{sys.executable} cannot import the hopshive package ({IMPORT_ERROR}). Run the role common first, and "
-            "this task with ansible_python_interpreter: '{{ cluster_python }}'."
-        )
     parameters = module.params
-    server = Server(
-        database=parameters["database"],
-        host=parameters["login_host"],
-        port=parameters["login_port"],
-        user=parameters["login_user"],
-        password=parameters["login_password"],
-        unix_socket=parameters["login_unix_socket"] or "",
-    )
+    server = Server(database=parameters["database"], **login(parameters))
     tool = hive_schema.SchemaTool(parameters["schematool"], parameters["config_dir"])
     path = ""
     try:

@@ -133,9 +133,7 @@ not_there:
   sample: 0
 """
 
-import sys
-
-from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hopshive_module import LOGIN, login, start
 
 try:
     from hopshive import schema
@@ -147,7 +145,8 @@ except ImportError as error:
 
 
 def main() -> None:
-    module = AnsibleModule(
+    module = start(
+        IMPORT_ERROR,
         argument_spec={
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "database": {"type": "str", "default": "metastore"},
@@ -157,28 +156,11 @@ def main() -> None:
             "uris": {"type": "list", "elements": "str", "default": []},
             "orphans": {"type": "str", "choices": ["refuse", "delete"], "default": "refuse"},
             "purge": {"type": "bool", "default": False},
-            "login_host": {"type": "str", "default": "localhost"},
-            "login_port": {"type": "int", "default": 3306},
-            "login_user": {"type": "str", "default": ""},
-            "login_password": {"type": "str", "default": "", "no_log": True},
-            "login_unix_socket": {"type": "path"},
+            **LOGIN,
         },
-        supports_check_mode=True,
     )
-    if IMPORT_ERROR:
-        module.fail_json(
-            msg=f"{sys.executable} cannot import the hopshive package ({IMPORT_ERROR}). Run the role common first, and "
-            "this task with ansible_python_interpreter: '{{ cluster_python }}'."
-        )
     parameters = module.params
-    server = Server(
-        database=parameters["database"],
-        host=parameters["login_host"],
-        port=parameters["login_port"],
-        user=parameters["login_user"],
-        password=parameters["login_password"],
-        unix_socket=parameters["login_unix_socket"] or "",
-    )
+    server = Server(database=parameters["database"], **login(parameters))
     names = Names(parameters["state_schema"], parameters["inode_table"])
     source = parameters["inode_source"]
     existing = schema.Existing()

@@ -8,9 +8,13 @@ import json
 from contextlib import redirect_stdout
 from typing import Any
 
+import ansible.module_utils
 from ansible.module_utils.testing import patch_module_args
 
 from tests.servers import ROOT
+
+# As on a host, where Ansible sends them along.
+ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
 
 
 def run_module(name: str, arguments: dict[str, Any], *, check: bool = False, diff: bool = True) -> dict[str, Any]:

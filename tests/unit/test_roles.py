@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -203,6 +204,8 @@ def test_facts_are_read_through_ansible_facts(path: Path) -> None:
 # --- modules ------------------------------------------------------------------------------------------------------
 
 MODULES = sorted((ROOT / "library").glob("*.py"))
+# What modules share.
+SHARED = runpy.run_path(str(ROOT / "module_utils/hopshive_module.py"))
 # Where the arguments of a module are declared that is an action on the controller.
 ACTIONS = {path.stem: path for path in (ROOT / "roles").glob("*/action_plugins/*.py")}
 
@@ -235,7 +238,15 @@ def argument_names(path: Path) -> set[str]:
     if isinstance(spec, ast.Call):
         return {str(keyword.arg) for keyword in spec.keywords}
     assert isinstance(spec, ast.Dict), f"{path.name} computes its argument_spec"
-    return {str(ast.literal_eval(key)) for key in spec.keys if key is not None}
+    # What others have too is written as **NAME.
+    shared = [
+        value.id
+        for key, value in zip(spec.keys, spec.values, strict=True)
+        if key is None and isinstance(value, ast.Name)
+    ]
+    return {str(ast.literal_eval(key)) for key in spec.keys if key is not None}.union(
+        *(SHARED[name] for name in shared)
+    )
 
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)

@@ -1,0 +1,39 @@
+"""What modules have in common that call the package hopshive. It may not be there, so nothing of it is imported here."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+# How a database is reached.
+LOGIN: dict[str, dict[str, Any]] = {
+    "login_host": {"type": "str", "default": "localhost"},
+    "login_port": {"type": "int", "default": 3306},
+    "login_user": {"type": "str", "default": ""},
+    "login_password": {"type": "str", "default": "", "no_log": True},
+    "login_unix_socket": {"type": "path"},
+}
+
+
+def start(import_error: str, **arguments: Any) -> AnsibleModule:
+    """Read the arguments; fails if the package could not be imported, with the reason."""
+    module = AnsibleModule(supports_check_mode=True, **arguments)
+    if import_error:
+        module.fail_json(
+            msg=f"{sys.executable} cannot import the hopshive package ({import_error}). Run the role common first, and "
+            "this task with ansible_python_interpreter: '{{ cluster_python }}'."
+        )
+    return module
+
+
+def login(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of hopshive.database.Server from those of LOGIN."""
+    return {
+        "host": parameters["login_host"],
+        "port": parameters["login_port"],
+        "user": parameters["login_user"],
+        "password": parameters["login_password"],
+        "unix_socket": parameters["login_unix_socket"] or "",
+    }
