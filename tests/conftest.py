@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.metastore_db import with_schema
 from tests.servers import Hdfs, MariaDB, run_hdfs, run_mariadb, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.metastore_db import Metastore
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +51,13 @@ def mysql_connector_home(products: Path) -> Path:
 def zookeeper_home(products: Path) -> Path:
     """The ZooKeeper product."""
     return unpack("zookeeper", products)
+
+
+@pytest.fixture(scope="module")
+def metastore(mariadb: MariaDB, hive_home: Path) -> Iterator[Metastore]:
+    """A stock metastore with the consistency schema: one database for all tests of a file."""
+    with with_schema(mariadb, hive_home, "metastore") as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -97,12 +97,17 @@ class Metastore:
 
 
 @contextmanager
-def with_schema(mariadb: MariaDB, hive_home: Path, name: str) -> Iterator[Metastore]:
-    """A stock metastore with the consistency schema for the source `hdfs`, until the end of the block."""
-    server = stock_metastore(mariadb, hive_home, name)
-    names = own_names(name)
+def with_stock(mariadb: MariaDB, hive_home: Path, name: str) -> Iterator[Metastore]:
+    """A stock metastore until the end of the block."""
     try:
-        schema.apply(server, names)
-        yield Metastore(mariadb, server, names)
+        yield Metastore(mariadb, stock_metastore(mariadb, hive_home, name), own_names(name))
     finally:
         drop(mariadb, name)
+
+
+@contextmanager
+def with_schema(mariadb: MariaDB, hive_home: Path, name: str) -> Iterator[Metastore]:
+    """The same with the consistency schema for the source `hdfs`."""
+    with with_stock(mariadb, hive_home, name) as metastore:
+        schema.apply(metastore.server, metastore.names)
+        yield metastore

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.closure import ClosureError, collect, graph, parents_first, read, referred
-from hopshive.database import Database
 from hopshive.foreign_keys import ForeignKey
 from tests.journal_world import World, open_world
-from tests.metastore_db import drop, stock_metastore
+from tests.metastore_db import with_stock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,11 +87,11 @@ def test_rows_belong_to_the_object_that_leads_to_them(world: World) -> None:
 
 
 def test_a_stock_schema_is_named_as_the_reason(mariadb: MariaDB, hive_home: Path) -> None:
-    database = Database(stock_metastore(mariadb, hive_home, "ms_stock"))
-    with database.reading() as tx, pytest.raises(ClosureError, match="from SDS to DBS, PARTITIONS, TBLS"):
-        read(tx)
-    database.close()
-    drop(mariadb, "ms_stock")
+    with with_stock(mariadb, hive_home, "ms_stock") as metastore:
+        database = metastore.database()
+        with database.reading() as tx, pytest.raises(ClosureError, match="from SDS to DBS, PARTITIONS, TBLS"):
+            read(tx)
+        database.close()
 
 
 def test_a_key_of_two_columns_is_refused_by_name(world: World) -> None:

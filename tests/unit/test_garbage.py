@@ -16,22 +16,12 @@ from hopshive.garbage import GUARD, ReferencesError, counts
 from hopshive.garbage import cleaner as cleaning
 from hopshive.garbage.references import ROOTS, kinds
 from tests.garbage_world import CONFIG, Rows, Watched, World
-from tests.metastore_db import with_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from hopshive.database import Transaction
     from tests.metastore_db import Metastore
-    from tests.servers import MariaDB
-
-
-@pytest.fixture(scope="module")
-def metastore(mariadb: MariaDB, hive_home: Path) -> Iterator[Metastore]:
-    """One database for all tests of this file."""
-    with with_schema(mariadb, hive_home, "garbage") as found:
-        yield found
 
 
 @pytest.fixture

@@ -9,21 +9,11 @@ import pytest
 
 from hopshive.garbage import GUARD, named
 from tests.garbage_world import CONFIG, Rows, World
-from tests.metastore_db import with_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.metastore_db import Metastore
-    from tests.servers import MariaDB
-
-
-@pytest.fixture(scope="module")
-def metastore(mariadb: MariaDB, hive_home: Path) -> Iterator[Metastore]:
-    """One database for all tests of this file."""
-    with with_schema(mariadb, hive_home, "named") as found:
-        yield found
 
 
 @pytest.fixture

@@ -15,15 +15,13 @@ from hopshive.metrics import Metrics
 from hopshive.namenode import NameNode, NameNodeUnavailable
 from hopshive.namenode.wire import encode
 from tests.garbage_world import Clock, Rows
-from tests.metastore_db import with_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from hopshive.database import Transaction
     from tests.metastore_db import Metastore
-    from tests.servers import Hdfs, MariaDB
+    from tests.servers import Hdfs
 
 WEEK = 7 * 86400.0
 NOW = time.time()
@@ -73,13 +71,6 @@ class Files:
 
     def names(self, path: str) -> list[str]:
         return [entry.name for entry in self.namenode.listing(path)]
-
-
-@pytest.fixture(scope="module")
-def metastore(mariadb: MariaDB, hive_home: Path) -> Iterator[Metastore]:
-    """One database for all tests of this file."""
-    with with_schema(mariadb, hive_home, "scratch") as found:
-        yield found
 
 
 @pytest.fixture

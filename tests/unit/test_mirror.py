@@ -10,23 +10,15 @@ import pytest
 from hopshive.errors import Refused
 from hopshive.mirror import follow
 from hopshive.state import write_setting
-from tests.metastore_db import with_schema
 from tests.mirror_world import TRASH, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.metastore_db import Metastore
-    from tests.servers import Hdfs, MariaDB
+    from tests.servers import Hdfs
 
 OWNED = ("journal", "removal", "recheck", "candidate", "position", "request")
-
-
-@pytest.fixture(scope="module")
-def metastore(mariadb: MariaDB, hive_home: Path) -> Iterator[Metastore]:
-    with with_schema(mariadb, hive_home, "mirror") as made:
-        yield made
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from hopshive.database import Database, Names, Server
 from hopshive.foreign_keys import ForeignKey
 from hopshive.schema import session
 from hopshive.schema.cascades import ADDED, SHARED, to_cascade
-from tests.metastore_db import Metastore, drop, own_names, stock_metastore
+from tests.metastore_db import Metastore, own_names, stock_metastore, with_stock
 from tests.modules import run_module
 from tests.servers import MariaDB, run_mariadb
 
@@ -134,9 +134,8 @@ def count(metastore: Metastore, table: str, where: str = "TRUE") -> int:
 @pytest.fixture(scope="module")
 def shared(mariadb: MariaDB, hive_home: Path) -> Iterator[Metastore]:
     """Filled once; tests that change rows or leave our schema on take them back."""
-    name = "ours"
-    yield Metastore(mariadb, stock_metastore(mariadb, hive_home, name), own_names(name))
-    drop(mariadb, name)
+    with with_stock(mariadb, hive_home, "ours") as found:
+        yield found
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pymysql
 import pytest
 
 from hopshive import schema
-from tests.metastore_db import Metastore, drop, own_names, stock_metastore
+from tests.metastore_db import Metastore, with_stock
 from tests.modules import run_module
 from tests.servers import MariaDB
 
@@ -37,9 +37,8 @@ UNBOUND = "PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME"
 @pytest.fixture(scope="module")
 def empty(mariadb: MariaDB, hive_home: Path) -> Iterator[Metastore]:
     """A stock metastore."""
-    name = "onhopsfs"
-    yield Metastore(mariadb, stock_metastore(mariadb, hive_home, name), own_names(name))
-    drop(mariadb, name)
+    with with_stock(mariadb, hive_home, "onhopsfs") as found:
+        yield found
 
 
 @pytest.fixture
