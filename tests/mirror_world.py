@@ -8,6 +8,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from hopshive.mirror.check import differences
 from hopshive.namenode import NameNode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from hopshive.database import Database
     from hopshive.mirror.check import Difference
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tests.servers import Hdfs
 
 TRASH = "/user/hdfs/.Trash/Current"
+OWNED = ("journal", "removal", "recheck", "candidate", "position", "request")
 
 
 class Files:
@@ -108,6 +110,13 @@ class World:
         while idle < 2 or self.mirror.txid < target:
             idle = 0 if self.mirror.step() else idle + 1
             assert time.monotonic() < deadline, "the mirror does not come to rest"
+
+    def until(self, what: Callable[[], object], seconds: float = 20) -> None:
+        """Steps until something is so."""
+        deadline = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < deadline, self.rechecks()
+            self.mirror.step()
 
     def look_again(self) -> None:
         """As after a while: all rechecks are due."""
@@ -192,3 +201,18 @@ class World:
         """What `hopshive check` would tell, but garbage."""
         found = differences(self.config, self.database, self.namenode, settle=0)
         return [one for one in found if one.kind != "garbage"]
+
+
+@contextmanager
+def empty_world(metastore: Metastore, hdfs: Hdfs, root: str) -> Iterator[World]:
+    """A new warehouse in a database that others may have used before."""
+    metastore.execute(
+        "DELETE FROM {inodes}",
+        "DELETE FROM SDS",
+        *(f"DELETE FROM {table}" for table in ("PARTITIONS", "TABLE_PARAMS", "TBLS", "DBS", "SERDES", "CDS")),
+        *(f"DELETE FROM {{state}}.{table}" for table in OWNED),
+        "DELETE FROM {state}.setting WHERE name NOT IN ('state_version', 'source', 'metastore')",
+    )
+    made = World(metastore, hdfs, root)
+    yield made
+    made.close()

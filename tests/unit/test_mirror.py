@@ -10,7 +10,7 @@ import pytest
 from hopshive.errors import Refused
 from hopshive.mirror import follow
 from hopshive.state import write_setting
-from tests.mirror_world import TRASH, World
+from tests.mirror_world import TRASH, World, empty_world
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,22 +18,12 @@ if TYPE_CHECKING:
     from tests.metastore_db import Metastore
     from tests.servers import Hdfs
 
-OWNED = ("journal", "removal", "recheck", "candidate", "position", "request")
-
 
 @pytest.fixture
 def world(metastore: Metastore, hdfs: Hdfs, request: pytest.FixtureRequest) -> Iterator[World]:
     """An empty warehouse of its own."""
-    metastore.execute(
-        "DELETE FROM {inodes}",
-        "DELETE FROM SDS",
-        *(f"DELETE FROM {table}" for table in ("PARTITIONS", "TABLE_PARAMS", "TBLS", "DBS", "SERDES", "CDS")),
-        *(f"DELETE FROM {{state}}.{table}" for table in OWNED),
-        "DELETE FROM {state}.setting WHERE name IN ('fuse', 'cluster_id')",
-    )
-    made = World(metastore, hdfs, "/" + request.node.name.replace("[", "-").rstrip("]"))
-    yield made
-    made.close()
+    with empty_world(metastore, hdfs, "/" + request.node.name.replace("[", "-").rstrip("]")) as made:
+        yield made
 
 
 @pytest.fixture

@@ -32,21 +32,29 @@ class Comparison:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self.over = False
+        self.restart()
+
+    def restart(self) -> None:
+        """From the beginning, at the next step."""
+        self._begun = False
         self._last = _FIRST
         self._began = time.monotonic()
         self.seen = 0
         self.total = 0
         self.differences = 0
-        self.over = False
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """Forget what an unfinished run found."""
         with self._context.database.transaction() as tx:
             tx.execute("DELETE FROM {state}.recheck WHERE state = 'comparing'")
             self.total = int(tx.value("SELECT COUNT(*) FROM SDS") or 0)
+        self._begun = True
 
     def step(self) -> bool:
         """Compare one page; whether that was the last. Raises NameNodeError and DatabaseError: the page may be tried again."""
+        if not self._begun:
+            self._begin()
         with self._context.database.reading() as tx:
             rows = tx.rows(
                 "SELECT s.SD_ID, s.LOCATION, s.PARENT_ID, s.NAME, i.id FROM SDS s LEFT JOIN {inodes} i"

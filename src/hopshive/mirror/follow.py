@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far the events are applied. `compared` is False while a full comparison is wanted."""
+    """How far the events are applied. `compared`: seconds since the last full comparison, None while one is wanted."""
 
     txid: int
-    compared: bool
+    compared: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,15 @@ def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_a
 
 def read_position(tx: Transaction) -> Position | None:
     """Where we stand, or None at the very first start."""
-    row = tx.row("SELECT txid, compared_at IS NOT NULL FROM {state}.position WHERE id = 1")
-    return Position(int(row[0]), bool(row[1])) if row else None
+    row = tx.row(
+        "SELECT txid, TIMESTAMPDIFF(SECOND, compared_at, UTC_TIMESTAMP()),"
+        # What a leader that has gone did not finish.
+        " EXISTS (SELECT 1 FROM {state}.recheck WHERE state = 'comparing') FROM {state}.position WHERE id = 1"
+    )
+    if row is None:
+        return None
+    txid, compared, unfinished = row
+    return Position(int(txid), None if compared is None or unfinished else max(0.0, float(compared)))
 
 
 def start_at(tx: Transaction, txid: int) -> None:

@@ -85,8 +85,10 @@ class Mirror:
             self._restart()
         else:
             self._txid = self._saved_txid = position.txid
-            if not position.compared:
+            if position.compared is None:
                 self._compare()
+            else:
+                self._compared = time.monotonic() - position.compared
         self._load()
 
     def _load(self) -> None:
@@ -106,16 +108,19 @@ class Mirror:
 
     def _restart(self) -> None:
         """Follow from now on, and compare: what happened before is unknown."""
-        self._txid = self._saved_txid = self.context.namenode.current_txid()
+        txid = self.context.namenode.current_txid()
         with self.context.database.transaction() as tx:
-            follow.start_at(tx, self._txid)
+            follow.start_at(tx, txid)
+        # Not before it is written: who was interrupted finds the same gap again.
+        self._txid = self._saved_txid = txid
         self._compare()
 
     def _compare(self) -> Comparison:
-        comparison = Comparison(self.context)
-        comparison.begin()
-        self._comparison = comparison
-        return comparison
+        if self._comparison is None:
+            self._comparison = Comparison(self.context)
+        else:
+            self._comparison.restart()
+        return self._comparison
 
     @property
     def txid(self) -> int:
@@ -235,9 +240,6 @@ class Mirror:
         interval = self.context.config.mirror.compare_interval
         if self._comparison is None:
             if not interval or time.monotonic() - self._compared < interval:
-                return False
-            if not self._compared:  # a new leader does not begin with a comparison that nothing asks for
-                self._compared = time.monotonic()
                 return False
             self._compare()
         if self._comparison is not None and self._comparison.step():

@@ -1,0 +1,120 @@
+"""The mirror where it is easily wrong: directories with two names, what comes back in pieces, what breaks off in the middle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hopshive.database import DatabaseUnavailable
+from hopshive.leader import MirrorWork
+from hopshive.mirror import compare, follow
+from hopshive.namenode import MissingEdits
+from tests.mirror_world import World, empty_world
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.metastore_db import Metastore
+    from tests.servers import Hdfs
+
+
+@pytest.fixture
+def world(metastore: Metastore, hdfs: Hdfs, request: pytest.FixtureRequest) -> Iterator[World]:
+    """An empty warehouse of its own."""
+    with empty_world(metastore, hdfs, "/" + request.node.name.replace("[", "-").rstrip("]")) as made:
+        yield made
+
+
+@pytest.fixture
+def db(world: World) -> int:
+    return world.make_database("d", managed=True)
+
+
+def relocate(world: World, table: int, path: str) -> None:
+    """As ALTER TABLE SET LOCATION."""
+    world.metastore.execute(f"UPDATE SDS SET LOCATION = '{world.uri}{path}' WHERE SD_ID = {table}")
+
+
+def wait_out(world: World) -> None:
+    """All that waits is due now."""
+    world.look_again()
+    world.settle()
+
+
+# --- what breaks off -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("broken", ["position", "comparison"])
+def test_a_gap_is_compared_although_the_database_was_away(
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    world.make_table(db, "t", f"{world.root}/t")
+    world.settle()
+    events = world.namenode.events
+
+    def gap(_: int) -> Any:
+        monkeypatch.setattr(world.namenode, "events", events)
+        world.files.delete(f"{world.root}/t")
+        raise MissingEdits("They are gone.")
+
+    def away(*_: Any) -> None:
+        monkeypatch.undo()
+        raise DatabaseUnavailable("Nobody answers.")
+
+    monkeypatch.setattr(world.namenode, "events", gap)
+    if broken == "position":
+        monkeypatch.setattr(follow, "start_at", away)
+    else:
+        monkeypatch.setattr(compare.Comparison, "_begin", away)
+    with pytest.raises(DatabaseUnavailable):
+        world.until(lambda: False)
+    world.settle()
+    assert world.objects() == {"d"}
+
+
+def test_a_comparison_that_a_leader_did_not_finish_is_begun_again_by_the_next(
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "PAGE", 1)
+    for name in ("t", "u"):
+        world.make_table(db, name, f"{world.root}/{name}")
+    world.settle()
+    # Its event is lost, however.
+    world.files.delete(f"{world.root}/t")
+    with world.database.transaction() as tx:
+        tx.execute("UPDATE {state}.position SET txid = %s", (world.namenode.current_txid(),))
+    world.start()
+    comparison = world.mirror.compare()
+    for _ in range(3):
+        world.mirror.step()
+    assert ("missing", "comparing") in world.rechecks()
+    assert not comparison.over
+    world.start()
+    world.settle()
+    assert world.objects() == {"d", "d.u"}
+
+
+def test_a_comparison_that_was_asked_for_ends_although_the_events_have_a_gap(
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "PAGE", 1)
+    for name in ("t", "u", "v"):
+        world.make_table(db, name, f"{world.root}/{name}")
+    world.settle()
+    work = MirrorWork(world.config, world.database, world.mirror.context.metrics)
+    work._mirror = world.mirror
+    doing = work.handlers()["sync"]({})
+    next(doing)
+    world.mirror.step()
+    world.mirror._restart()
+    for _ in range(40):
+        world.mirror.step()
+        try:
+            next(doing)
+        except StopIteration as stop:
+            assert str(stop.value).startswith("Compared 4 storage descriptors")
+            break
+    else:
+        pytest.fail("it does not end")
+    work.close()
