@@ -201,14 +201,6 @@ class Database:
         except pymysql.MySQLError as error:
             raise self._sentence(error) from error
 
-    @property
-    def connection_id(self) -> int:
-        """The server's number of the connection."""
-        try:
-            return int(self._connected().thread_id())  # type: ignore[no-untyped-call]
-        except pymysql.MySQLError as error:
-            raise self._sentence(error) from error
-
     def close(self) -> None:
         """Close the connection; the next transaction opens another."""
         if self._connection is not None:

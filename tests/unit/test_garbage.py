@@ -14,7 +14,7 @@ from hopshive.database import LostLease
 from hopshive.foreign_keys import ForeignKey
 from hopshive.garbage import GUARD, ReferencesError, counts
 from hopshive.garbage import cleaner as cleaning
-from hopshive.garbage.references import ROOTS, kinds
+from hopshive.garbage.references import kinds
 from tests.garbage_world import CONFIG, Rows, Watched, World
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def test_a_foreign_key_that_nobody_knows_protects() -> None:
         for table, column in (("SDS", "CD_ID"), ("SITE", "CD"), ("COLUMNS_V2", "CD_ID"))
     ]
     indexes = {("COLUMNS_V2", "CD_ID"): "PRIMARY"}
-    (found,) = kinds(keys, ["CDS", "SDS"], indexes, [root for root in ROOTS if root.table == "CDS"])
+    (found,) = kinds(keys, ["CDS"], indexes)
     assert [key.table for key in found.references] == ["SDS", "SITE"]
     assert [key.table for key in found.parts] == ["COLUMNS_V2"]
 
@@ -286,21 +286,6 @@ def test_the_sweep_begins_again_after_its_interval(world: World) -> None:
     assert cleaner.sweeping
 
 
-def test_all_is_collected_on_request_and_told(world: World) -> None:
-    for at in range(1, 4):
-        world.rows.serializer(at)
-        world.rows.columns(at)
-        world.rows.descriptor(at, at, at)
-    told: list[tuple[int, int]] = []
-
-    def sleep(seconds: float) -> None:
-        world.clock.now += seconds * 100
-
-    found = world.cleaner().collect_all(lambda done, total: told.append((done, total)), sleep)
-    assert found == {"SDS": 3, "SD_PARAMS": 3, "CDS": 3, "COLUMNS_V2": 6, "SERDES": 3, "SERDE_PARAMS": 3}
-    assert told[-1] == (21, 21)
-
-
 # --- who writes meanwhile ---------------------------------------------------------------------------------------------
 
 NEW_SD = (
@@ -518,8 +503,8 @@ def test_a_rate_of_nothing_stops_it(world: World) -> None:
     world.rows.columns(1)
     world.rows.candidates(CDS=1)
     cleaner = world.cleaner(rate=0)
+    cleaner.begin_sweep()
     assert not cleaner.step()
-    assert cleaner.collect_all() == {}
     assert world.rows.count("CDS") == 1
 
 

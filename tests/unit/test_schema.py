@@ -253,7 +253,7 @@ def test_what_was_taken_off_leaves_the_stock_schema(stock: Metastore) -> None:
 
 
 def test_the_second_run_has_nothing_to_do(applied: Metastore) -> None:
-    assert schema.missing(applied.server, applied.names) == []
+    assert schema.apply(applied.server, applied.names, dry_run=True) == []
     before = applied.picture()
     assert schema.apply(applied.server, applied.names) == []
     assert applied.picture() == before
@@ -288,7 +288,7 @@ def test_each_statement_may_be_the_last_before_an_interruption(stock: Metastore)
     """One statement at a time, each from a new look at the database."""
     fill(stock)
     before = stock.picture()
-    whole = schema.missing(stock.server, stock.names)
+    whole = schema.apply(stock.server, stock.names, dry_run=True)
     steps = 0
     while True:
         try:
@@ -315,7 +315,7 @@ def test_each_statement_may_be_the_last_before_an_interruption(stock: Metastore)
         with pytest.raises(Stop):
             schema.remove(stock.server, stock.names, on_statement=stop_after(steps))
         schema.apply(stock.server, stock.names)
-        assert schema.missing(stock.server, stock.names) == []
+        assert schema.apply(stock.server, stock.names, dry_run=True) == []
     assert set(stock.picture()) == set(full)
     schema.remove(stock.server, stock.names)
     for steps in range(0, len(whole), 8):
@@ -340,7 +340,7 @@ def test_what_was_bound_without_a_key_is_looked_at_anew(applied: Metastore) -> N
     schema.apply(applied.server, applied.names)
     assert count(applied, "SDS", "PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME IS NULL") == 4
     assert (count(applied, "{inodes}"), count(applied, "{state}.position"), count(applied, "DBS")) == (0, 0, 1)
-    assert schema.missing(applied.server, applied.names) == []
+    assert schema.apply(applied.server, applied.names, dry_run=True) == []
 
 
 def test_a_server_that_is_killed_meanwhile_is_no_harm(hive_home: Path, tmp_path: Path) -> None:
@@ -368,7 +368,7 @@ def test_a_server_that_is_killed_meanwhile_is_no_harm(hive_home: Path, tmp_path:
     with run_mariadb(tmp_path) as mariadb:
         metastore = Metastore(mariadb, Server("m", unix_socket=mariadb.socket, user="root"), names)
         schema.apply(metastore.server, names)
-        assert schema.missing(metastore.server, names) == []
+        assert schema.apply(metastore.server, names, dry_run=True) == []
         schema.remove(metastore.server, names)
         assert metastore.picture() == before
 

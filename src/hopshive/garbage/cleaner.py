@@ -46,8 +46,6 @@ MOST_WAITING = 100_000
 AGAIN = 1.0
 # Seconds between two looks for candidates when there were none.
 LOOK = 0.5
-# A sweep that leaves garbage is followed by another, if all of it is asked for; each sets the next free.
-MOST_ROUNDS = 5
 
 
 def subjects(tx: Transaction, source: str) -> list[Subject]:
@@ -108,7 +106,6 @@ class Cleaner:
         self._filled = clock()
         self._paused = self._look = self._next_sweep = self._next_scratch = clock()
         self._asked = False
-        self._counted: dict[str, int] | None = None
         self._plan: deque[Subject] = deque()
         self._after: Any = None
         self._found: dict[str, int] = {}
@@ -141,37 +138,6 @@ class Cleaner:
             if self._metrics:
                 self._metrics.errors.labels(what="garbage").inc()
             return False
-
-    def collect_all(
-        self, progress: Callable[[int, int], None] | None = None, sleep: Callable[[float], None] = time.sleep
-    ) -> dict[str, int]:
-        """Sweep until nothing is found, and wait for the second looks; rows that were deleted, by table.
-
-        `progress` is told how many rows are deleted, and that number with the keys that are known to wait. It takes GUARD
-        seconds at least if there is garbage; whoever cannot wait uses `begin_sweep`, `step` and `sweeping`. Raises as `step`.
-        """
-        total: dict[str, int] = {}
-        if not self._config.rate:
-            return total
-        self._counted = total
-        try:
-            for _ in range(MOST_ROUNDS):
-                before = sum(total.values())
-                self._look = self._clock()
-                self.begin_sweep()
-                while self.sweeping:
-                    if not self.step():
-                        sleep(0.05)
-                    elif progress:
-                        done = sum(total.values())
-                        progress(done, done + self._keys_waiting)
-                if sum(total.values()) == before:
-                    break
-            while self._clean(self._clock()):
-                pass
-        finally:
-            self._counted = None
-        return total
 
     # --- what is collected --------------------------------------------------------------------------------------------
 
@@ -315,5 +281,3 @@ class Cleaner:
         for table, number in rows.items():
             if self._metrics:
                 self._metrics.garbage_collected.labels(table=table).inc(number)
-            if self._counted is not None:
-                self._counted[table] = self._counted.get(table, 0) + number

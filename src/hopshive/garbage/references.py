@@ -122,12 +122,7 @@ def _same(key: ForeignKey) -> str:
     return " AND ".join(f"r.{column} = g.{to}" for column, to in zip(key.columns, key.to_columns, strict=True))
 
 
-def kinds(
-    keys: Iterable[ForeignKey],
-    tables: Iterable[str],
-    indexes: Mapping[tuple[str, str], str],
-    roots: Iterable[Root] = ROOTS,
-) -> list[Kind]:
+def kinds(keys: Iterable[ForeignKey], tables: Iterable[str], indexes: Mapping[tuple[str, str], str]) -> list[Kind]:
     """The kinds of garbage in a database with these tables and foreign keys, in the order in which they set others free.
 
     `indexes`: one that begins with a column, by table and column. Raises ReferencesError if nothing protects a kind: a
@@ -135,7 +130,7 @@ def kinds(
     """
     there = set(tables)
     keys = sorted(keys, key=lambda key: (key.to, key.table, key.columns))
-    roots = [root for root in roots if root.table in there]
+    roots = [root for root in ROOTS if root.table in there]
     names = {root.table for root in roots}
     found = []
     for root in roots:

@@ -1,6 +1,6 @@
 """What is removed, and how it comes back."""
 
-from hopshive.journal.record import Entry, Removal, expire, history, objects, paths, restorable
+from hopshive.journal.record import Entry, Removal, expire, history, objects, restorable
 from hopshive.journal.removal import Cause, Progress, Removed, begin_removal, end_removal, remove_next
 from hopshive.journal.restore import RestoreProgress, restore_next
 
@@ -16,7 +16,6 @@ __all__ = [
     "expire",
     "history",
     "objects",
-    "paths",
     "remove_next",
     "restorable",
     "restore_next",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hopshive.closure import chunks
 from hopshive.database import marks
-from hopshive.paths import is_below, normal, path_hash
+from hopshive.paths import normal, path_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -120,16 +120,6 @@ def owners_of(name: str) -> list[str]:
     return [".".join(parts[:2])] * (len(parts) > 2) + [container] * bool(slash)
 
 
-def paths(tx: Transaction) -> list[str]:
-    """Directories whose return brings something back, without those beneath another."""
-    found: list[str] = []
-    sql = "SELECT DISTINCT path FROM {state}.journal WHERE state = 'removed' AND path <> ''"
-    for path in sorted((_text(row[0]) for row in tx.rows(sql)), key=lambda path: path.split("/")):
-        if not found or not is_below(path, found[-1]):
-            found.append(path)
-    return found
-
-
 def expire(tx: Transaction, before: datetime, limit: int) -> int:
     """Forget up to `limit` objects that were removed before a moment (UTC), and removals of which nothing is left."""
     ids = [
@@ -150,13 +140,13 @@ def expire(tx: Transaction, before: datetime, limit: int) -> int:
     return gone
 
 
-def history(tx: Transaction, *, since: datetime | None = None, limit: int = 100) -> list[Removal]:
-    """Removals, the newest first. `since`: begun then or later, UTC."""
+def history(tx: Transaction, *, limit: int = 100) -> list[Removal]:
+    """Removals, the newest first."""
     rows = tx.rows(
         "SELECT r.id, r.kind, r.path, r.target, r.txid, r.event_at, r.begun, r.ended, r.objects,"
         " (SELECT COUNT(*) FROM {state}.journal j WHERE j.removal = r.id AND j.state = 'removed')"
-        " FROM {state}.removal r WHERE %s IS NULL OR r.begun >= %s ORDER BY r.id DESC LIMIT %s",
-        (since, since, limit),
+        " FROM {state}.removal r ORDER BY r.id DESC LIMIT %s",
+        (limit,),
     )
     return [Removal(id_, kind, _text(path), _text(target), *rest) for id_, kind, path, target, *rest in rows]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from hopshive.database import Database, Server
 
-__all__ = ["Existing", "SchemaError", "Source", "Statement", "apply", "bind", "check", "missing", "remove"]
+__all__ = ["Existing", "SchemaError", "Source", "Statement", "apply", "bind", "check", "remove"]
 
 
 def apply(
@@ -57,13 +57,6 @@ def remove(
     """Give back the stock schema; returns the statements. `purge` drops hopshive's own tables too. Raises SchemaError."""
     names = names or Names()
     return _run(server, names, lambda found: plan.absent(found, names, purge=purge), dry_run, on_statement)
-
-
-def missing(
-    server: Server, names: Names | None = None, *, source: Source = "hdfs", uris: Sequence[str] = ()
-) -> list[str]:
-    """The statements that `apply` would run. Raises SchemaError."""
-    return apply(server, names, source=source, uris=uris, dry_run=True)
 
 
 def check(database: Database, source: Source = "hdfs", uris: Sequence[str] = ()) -> None:
