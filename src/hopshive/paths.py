@@ -9,6 +9,9 @@ from urllib.parse import urlsplit
 
 # The directory that HDFS makes for what `-rm` without -skipTrash takes away: below a home, or at an encryption zone's root.
 TRASH = ".Trash"
+# What Spark lets an external table's location end with that only Spark can read (csv, json, jdbc ...): it makes such a
+# directory and deletes it at once, so that Hive has a location (HiveExternalCatalog.saveTableIntoHive, SPARK-15269).
+PLACEHOLDER = "-__PLACEHOLDER__"
 
 
 @dataclass(frozen=True)
@@ -21,12 +24,12 @@ class FileSystem:
     uris: tuple[str, ...]
 
     def path_of(self, location: str | None) -> str | None:
-        """The path of a location, or None if it lies elsewhere (s3a, file ...) or is no path.
+        """The path of a location, or None if it lies elsewhere (s3a, file ...) or nowhere (Spark's placeholder).
 
         `hdfs://mycluster/a//b/` and `/a/b` are the same directory. Locations are not percent-decoded: Hive writes
         them as Path.toString does, not as URI.toString.
         """
-        if not location:
+        if not location or location.endswith(PLACEHOLDER):
             return None
         if location.startswith("/"):
             return normal(location)

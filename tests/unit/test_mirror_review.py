@@ -42,6 +42,28 @@ def wait_out(world: World) -> None:
     world.settle()
 
 
+# --- what nobody removes -------------------------------------------------------------------------------------------
+
+
+def test_a_table_that_only_spark_can_read_stays_without_the_directory_that_hive_was_told(world: World, db: int) -> None:
+    # USING csv LOCATION '/data': Spark has Hive make a directory, and deletes it.
+    hive, data = f"{world.root}/external/d.db/t-__PLACEHOLDER__", f"{world.root}/external/d.db/data"
+    table = world.make_table(db, "t", hive)
+    world.metastore.execute(
+        f"INSERT INTO SERDE_PARAMS (SERDE_ID, PARAM_KEY, PARAM_VALUE) VALUES ({table}, 'path', '{world.uri}{data}')"
+    )
+    world.make_partitions(table, [f"{data}/p=1", f"{data}/p=2"])
+    world.files.delete(hive)
+    world.settle()
+    world.mirror.compare()
+    world.settle()
+    assert world.objects() == {"d", "d.t", "d.t/p=1", "d.t/p=2"}
+    assert world.differences() == []
+    world.files.delete(f"{data}/p=1")
+    world.settle()
+    assert world.objects() == {"d", "d.t", "d.t/p=2"}
+
+
 # --- what breaks off -----------------------------------------------------------------------------------------------
 
 

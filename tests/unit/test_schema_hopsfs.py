@@ -105,6 +105,7 @@ def test_what_lies_elsewhere_is_never_bound(strict: Metastore) -> None:
         "hdfs://other:8020/w",
         "hdfs://NN:8020/w",
         "hdfs://nn:8020",
+        "hdfs://nn:8020/w/d.db/no-__PLACEHOLDER__",
         "/",
         "",
     ]

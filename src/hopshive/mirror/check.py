@@ -150,6 +150,9 @@ class _Check:
     def _strangers_of_databases(self) -> Iterator[tuple[str, str]]:
         with self._database.reading() as tx:
             rows = tx.rows("SELECT CTLG_NAME, NAME, DB_LOCATION_URI, DB_MANAGED_LOCATION_URI FROM DBS")
+            # Where tables of Spark's lie that have a placeholder for a location.
+            for (location,) in tx.rows("SELECT PARAM_VALUE FROM SERDE_PARAMS WHERE PARAM_KEY = 'path'"):
+                self._above.add(self._fs.path_of(location) or "")
         homes: dict[str, str] = {}
         for catalog, name, *locations in rows:
             for location in locations:
