@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive.database import DatabaseUnavailable
+from hopshive.database import DatabaseUnavailable, Transaction
 from hopshive.leader import MirrorWork
 from hopshive.mirror import compare, follow
 from hopshive.namenode import MissingEdits
@@ -40,6 +40,18 @@ def wait_out(world: World) -> None:
     """All that waits is due now."""
     world.look_again()
     world.settle()
+
+
+# --- directories with two names -------------------------------------------------------------------------------------
+
+
+def test_the_root_is_a_place_that_never_goes(world: World, db: int) -> None:
+    world.make_table(db, "everything", "/", directory=False)
+    world.settle()
+    world.mirror.compare()
+    world.settle()
+    assert world.objects() == {"d", "d.everything"}
+    assert world.differences() == []
 
 
 # --- what nobody removes -------------------------------------------------------------------------------------------
@@ -117,6 +129,16 @@ def test_a_comparison_that_a_leader_did_not_finish_is_begun_again_by_the_next(
     assert world.objects() == {"d", "d.u"}
 
 
+def test_after_a_restart_what_comes_later_is_still_noticed(world: World, db: int) -> None:
+    world.start(unbound_grace=3600)
+    number = world.make_table(db, "t", f"{world.root}/elsewhere/t", directory=False)
+    world.settle()
+    world.start()
+    world.files.mkdir(f"{world.root}/elsewhere/t")
+    world.settle()
+    assert world.bound(number)
+
+
 def test_a_comparison_that_was_asked_for_ends_although_the_events_have_a_gap(
     world: World, db: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,3 +162,31 @@ def test_a_comparison_that_was_asked_for_ends_although_the_events_have_a_gap(
     else:
         pytest.fail("it does not end")
     work.close()
+
+
+# --- many ----------------------------------------------------------------------------------------------------------
+
+
+def test_directories_that_were_all_made_anew_cost_few_statements(
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = world.make_table(db, "t", f"{world.root}/t")
+    paths = [f"{world.root}/t/p={n}" for n in range(30)]
+    world.make_partitions(table, paths)
+    world.settle()
+    for path in paths:
+        world.files.delete(path)
+        world.files.mkdir(path)
+    count = 0
+    execute = Transaction.execute
+
+    def counted(tx: Transaction, sql: str, arguments: Any = ()) -> int:
+        nonlocal count
+        count += 1
+        return execute(tx, sql, arguments)
+
+    monkeypatch.setattr(Transaction, "execute", counted)
+    world.settle()
+    monkeypatch.undo()
+    assert len(world.objects()) == 32
+    assert count < 200

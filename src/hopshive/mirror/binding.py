@@ -69,6 +69,7 @@ def settle(context: Context, tx: Transaction, paths: Mapping[int, str], found: F
     grace = context.config.mirror.grace
     rechecks.add(tx, [(Recheck("unlink", one.path, inode=one.inode), grace) for one in replaced])
     bind(tx, keys)
+    mark(tx, [sd_id for sd_id, path in paths.items() if path == "/"], NOT_OURS)  # it never goes
     absent = {sd_id: path for sd_id, path in paths.items() if path not in found.ids}
     note_missing(context, tx, absent)
     context.metrics.bindings.inc(len(keys))

@@ -119,7 +119,7 @@ class _Check:
         judged: list[tuple[int, Kind, str]] = []
         for sd_id, _, parent, name, inode in rows:
             path = paths.get(sd_id)
-            if path is None:
+            if path in (None, "/"):
                 if name is None or bytes(name) != NOT_OURS:
                     judged.append((sd_id, "not bound", ""))
             elif path not in found.ids:

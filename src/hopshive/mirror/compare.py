@@ -80,7 +80,7 @@ class Comparison:
         unheard: dict[int, str] = {}
         for sd_id, location, parent, name, inode in rows:
             path = paths.get(sd_id)
-            if name is None or (path is None and bytes(name) == NOT_OURS):
+            if name is None or (path in (None, "/") and bytes(name) == NOT_OURS):
                 continue  # in the queue, or nowhere of ours
             if path is None or bytes(name) == NOT_OURS:
                 again.append((sd_id, location))  # another configuration saw it otherwise

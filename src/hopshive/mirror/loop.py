@@ -94,12 +94,14 @@ class Mirror:
     def _load(self) -> None:
         context = self.context
         with context.database.stream(
-            "SELECT LOCATION FROM SDS WHERE PARTITION_ID IS NOT NULL OR NAME = %s", (MISSING,)
+            "SELECT LOCATION, PARTITION_ID IS NULL FROM SDS WHERE PARTITION_ID IS NOT NULL OR NAME = %s", (MISSING,)
         ) as rows:
-            for (location,) in rows:
+            for location, missing in rows:
                 path = context.file_system.path_of(location)
                 if path:
                     context.known.add(path)
+                if path and missing:
+                    context.missing.add(path)
         with context.database.reading() as tx:
             context.metrics.fuse_blown.set(fuse.why(tx) is not None)
         with context.database.stream("SELECT path FROM {state}.journal WHERE state = 'removed' AND path <> ''") as rows:

@@ -119,7 +119,7 @@ class Replaced:
 
 
 def write_chains(tx: Transaction, found: Found, paths: Iterable[str]) -> list[Replaced]:
-    """Insert the inodes of some paths, all there; returns those whose id has changed."""
+    """Insert the inodes of some paths, all there; returns those whose id has changed and beneath which something is mirrored."""
     wanted: dict[Key, tuple[str, int]] = {}
     for path in paths:
         for prefix, key, inode in found.chain(path):
@@ -136,7 +136,8 @@ def write_chains(tx: Transaction, found: Found, paths: Iterable[str]) -> list[Re
                 (inode, key.parent, key.parent, key.name),
             )
             replaced.append(Replaced(path, before))
-    return replaced
+    deep = set(with_children(tx, [one.inode for one in replaced]))
+    return [one for one in replaced if one.inode in deep]
 
 
 def read_rows(tx: Transaction, keys: Iterable[Key]) -> dict[Key, int]:
