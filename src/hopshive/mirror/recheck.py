@@ -84,8 +84,6 @@ def process(context: Context, recheck: Recheck) -> bool:
         return False
     prune(context.database, recheck.path, inode, PAGE)
     with context.database.transaction() as tx:
-        if recheck.removal is not None:
-            journal.end_removal(tx, recheck.removal)
         rechecks.finish(tx, [recheck.id])
         if recheck.state in ("held", "approved"):
             fuse.mend(context, tx)
@@ -126,18 +124,15 @@ def process_siblings(context: Context, group: Sequence[Recheck]) -> list[Recheck
         with context.database.transaction() as tx:
             rechecks.settle(tx, [one.id for one in mine], "waiting", "", wait=BUSY)
         return left
-    removal = None
     if survey.absent:
         if not _fuse_allows(context, mine, mine[0].path, len(survey.absent)):
             return left
         where = mine[0].path if len(mine) == 1 else parent or "/"
-        removal = _begin(context, replace(mine[-1], path=where))
+        removal = _begin(context, mine, _cause(replace(mine[-1], path=where)))
         remove(context, removal, mine[0].kind, survey.absent)
     with context.database.transaction() as tx:
         if inode is not None and simple and prune_rows(tx, inode, list(simple)):
             prune_upwards(tx, parent)
-        if removal is not None:
-            journal.end_removal(tx, removal)
         rechecks.finish(tx, [one.id for one in mine])
     return left
 
@@ -237,24 +232,20 @@ def _fuse_allows(context: Context, some: Sequence[Recheck], path: str, count: in
 # --- removing ---------------------------------------------------------------------------------------------------------
 
 
-def _begin(context: Context, recheck: Recheck) -> int:
-    """A removal for what a recheck found."""
+def _begin(context: Context, some: Iterable[Recheck], cause: Cause) -> int:
+    """A removal for what rechecks found; it lasts as long as one of them."""
     with context.database.transaction() as tx:
-        removal = journal.begin_removal(tx, _cause(recheck))
-        rechecks.set_removal(tx, recheck.id, removal)
-    return removal
+        return rechecks.begin(tx, [one.id for one in some], cause)
 
 
 def _remove(context: Context, recheck: Recheck, key: Key | None) -> bool:
     """Remove what is absent, batch by batch; False if some of it was locked."""
-    removal = recheck.removal or _begin(context, recheck)
+    removal = recheck.removal or _begin(context, [recheck], _cause(recheck))
     whole = True
     for page in subtree(context.database, key, recheck.inode, PAGE):
         survey = examine(context, page)
         whole = whole and not survey.busy
         remove(context, removal, recheck.kind, survey.absent)
-    with context.database.transaction() as tx:
-        journal.end_removal(tx, removal)
     return whole
 
 
@@ -350,11 +341,9 @@ def _remove_missing(
     over: list[int] = []
     approved = {sd_id: one for sd_id, one in wanted.items() if one.state == "approved"}
     for group in _allowed(context, wanted, paths) if not approved else [approved]:
-        with context.database.transaction() as tx:
-            removal = journal.begin_removal(tx, Cause("missing", commonpath([paths[sd_id] for sd_id in group])))
+        cause = Cause("missing", commonpath([paths[sd_id] for sd_id in group]))
+        removal = _begin(context, group.values(), cause)
         remove(context, removal, "missing", [absent[sd_id] for sd_id in sorted(group)])
-        with context.database.transaction() as tx:
-            journal.end_removal(tx, removal)
         over += [one.id for one in group.values()]
     return over
 

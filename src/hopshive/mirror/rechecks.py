@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from hopshive import journal
 from hopshive.database import marks
 from hopshive.mirror.tree import MISSING, decoded, encoded
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from hopshive.database import Row, Transaction
+    from hopshive.journal import Cause
 
 Kind = Literal["unlink", "trash", "rename", "replace", "missing", "restore"]
 State = Literal["waiting", "held", "approved", "reported", "comparing"]
@@ -112,13 +114,20 @@ def _beneath(path: str) -> bytes:
 def forget(tx: Transaction, sd_ids: Sequence[int]) -> None:
     """What was missing of some storage descriptors is no longer of interest."""
     if sd_ids:
-        tx.execute(f"DELETE FROM {{state}}.recheck WHERE sd_id IN ({marks(sd_ids)})", sd_ids)
+        _delete(tx, f"sd_id IN ({marks(sd_ids)})", sd_ids)
 
 
 def finish(tx: Transaction, ids: Sequence[int]) -> None:
     """Their time is over."""
     if ids:
-        tx.execute(f"DELETE FROM {{state}}.recheck WHERE id IN ({marks(ids)})", ids)
+        _delete(tx, f"id IN ({marks(ids)})", ids)
+
+
+def _delete(tx: Transaction, where: str, arguments: Sequence[int]) -> None:
+    """With them, the removals that they have begun are over."""
+    for removal in _begun(tx, where, arguments):
+        journal.end_removal(tx, removal)
+    tx.execute(f"DELETE FROM {{state}}.recheck WHERE {where}", arguments)
 
 
 def settle(tx: Transaction, ids: Sequence[int], state: State, message: str, wait: float = LOOK_AGAIN) -> None:
@@ -131,9 +140,17 @@ def settle(tx: Transaction, ids: Sequence[int], state: State, message: str, wait
         )
 
 
-def set_removal(tx: Transaction, recheck: int, removal: int) -> None:
-    """Remember which removal it has begun, to go on with it after a crash."""
-    tx.execute("UPDATE {state}.recheck SET removal = %s WHERE id = %s", (removal, recheck))
+def begin(tx: Transaction, ids: Sequence[int], cause: Cause) -> int:
+    """The removal of some rechecks, one or more: after a crash, or a lock held too long, the one that they began before."""
+    where = f"id IN ({marks(ids)})"
+    removal = next(iter(_begun(tx, where, ids)), None) or journal.begin_removal(tx, cause)
+    tx.execute(f"UPDATE {{state}}.recheck SET removal = %s WHERE {where} AND removal IS NULL", (removal, *ids))
+    return removal
+
+
+def _begun(tx: Transaction, where: str, arguments: Sequence[int]) -> list[int]:
+    sql = f"SELECT DISTINCT removal FROM {{state}}.recheck WHERE {where} AND removal IS NOT NULL ORDER BY removal"
+    return [int(removal) for (removal,) in tx.rows(sql, arguments)]
 
 
 def counts(tx: Transaction) -> dict[str, int]:
