@@ -123,7 +123,6 @@ def connect(server: Server, names: Names) -> Iterator[Session]:
                 "database": None,
                 "charset": "utf8mb4",
                 "autocommit": True,
-                "ssl_disabled": bool(server.unix_socket),
             }
         )
     try:
