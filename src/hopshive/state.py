@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS {inodes} (
 TABLES: Mapping[str, str] = {
     "setting": """
 CREATE TABLE IF NOT EXISTS {state}.setting (
-  name VARCHAR(64) NOT NULL COMMENT 'state_version, source, cluster_id, fuse, ...',
+  name VARCHAR(64) NOT NULL COMMENT 'state_version, source, cluster_id, block_pool, fuse, ...',
   value VARBINARY(4000) NOT NULL,
   PRIMARY KEY (name)
 ) ENGINE={engine}

@@ -6,14 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hopshive.database import Database, DatabaseError
+from hopshive.errors import Refused
 from hopshive.lease import Standing, read_standing
-from hopshive.mirror import fuse, rechecks
+from hopshive.mirror import fuse, origin, rechecks
 from hopshive.mirror.loop import counts
 from hopshive.namenode import NameNodeError
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from hopshive.config import Config
     from hopshive.database import Transaction
     from hopshive.namenode import NameNode
 
@@ -120,7 +122,7 @@ class Status:
         }
 
 
-def read(database: Database, namenode: NameNode | None) -> Status:
+def read(config: Config, database: Database, namenode: NameNode | None) -> Status:
     """Ask both."""
     unreachable = []
     stored, file_system = None, None
@@ -131,8 +133,12 @@ def read(database: Database, namenode: NameNode | None) -> Status:
         unreachable.append(str(error))
     if namenode is not None:
         try:
-            file_system = FileSystem(namenode.identity().cluster_id, namenode.safe_mode(), namenode.current_txid())
-        except NameNodeError as error:
+            identity = namenode.identity()
+            file_system = FileSystem(identity.cluster_id, namenode.safe_mode(), namenode.current_txid())
+            if stored is not None:
+                with database.reading() as tx:
+                    origin.check(tx, config, database.server.place, identity)
+        except (NameNodeError, DatabaseError, Refused) as error:
             unreachable.append(str(error))
     return Status(stored, file_system, unreachable)
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hopshive.database import DatabaseUnavailable, Transaction
+from hopshive.errors import Refused
 from hopshive.leader import MirrorWork
 from hopshive.mirror import compare, follow
 from hopshive.namenode import MissingEdits
+from hopshive.state import write_setting
 from tests.mirror_world import World, empty_world
 
 if TYPE_CHECKING:
@@ -162,6 +164,17 @@ def test_a_comparison_that_was_asked_for_ends_although_the_events_have_a_gap(
     else:
         pytest.fail("it does not end")
     work.close()
+
+
+def test_another_namespace_of_the_same_cluster_is_refused(world: World) -> None:
+    world.settle()
+    with world.database.transaction() as tx:
+        write_setting(tx, "block_pool", "BP-1-192.0.2.1-1")
+    sentence = r"follows BP-1-192\.0\.2\.1-1\. Nothing was changed"
+    with pytest.raises(Refused, match=sentence):
+        world.start()
+    with pytest.raises(Refused, match=sentence):
+        world.differences()
 
 
 # --- many ----------------------------------------------------------------------------------------------------------

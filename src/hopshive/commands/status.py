@@ -23,7 +23,7 @@ def status(site: Site) -> None:
     Exit code 0: all is well; 1: database or NameNode cannot be asked; 3: something waits for a human; 4: nobody leads.
     """
     namenode = site.namenode()
-    found = report.read(site.database(), namenode)
+    found = report.read(site.config, site.database(), namenode)
     if namenode is not None:
         namenode.close()
     if site.json:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hopshive import garbage
 from hopshive.database import marks
+from hopshive.mirror import origin
 from hopshive.mirror.context import look
 from hopshive.mirror.tree import NOT_OURS, Key, Known
 
@@ -49,9 +50,11 @@ def differences(
 
     Memory grows by some 70 bytes a directory, and with the number of differences. With the source `hopsfs` there is no
     `namenode`: the file system itself keeps directories and metadata together, and only garbage is looked for.
-    Raises NameNodeError and DatabaseError.
+    Raises NameNodeError and DatabaseError, and Refused for another file system than the one that is followed.
     """
     if namenode is not None:
+        with database.reading() as tx:
+            origin.check(tx, config, database.server.place, namenode.identity())
         checked = _Check(config, database, namenode)
         yield from checked.metadata(progress, settle)
         yield from checked.directories(settle)

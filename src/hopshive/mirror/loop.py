@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING
 
 from hopshive import journal, schema
 from hopshive.database import Contention
-from hopshive.errors import Refused
-from hopshive.mirror import binding, follow, fuse, recheck, rechecks, restoring
+from hopshive.mirror import binding, follow, fuse, origin, recheck, rechecks, restoring
 from hopshive.mirror.compare import Comparison
 from hopshive.mirror.context import Context
 from hopshive.mirror.tree import MISSING, decoded
 from hopshive.namenode import MissingEdits
-from hopshive.state import read_setting, write_setting
 
 if TYPE_CHECKING:
     from hopshive.config import Config
@@ -72,14 +70,8 @@ class Mirror:
         schema.check(context.database, context.config.source)
         identity = context.namenode.identity()
         with context.database.transaction() as tx:
-            recorded = read_setting(tx, "cluster_id")
-            if recorded is not None and recorded != identity.cluster_id:
-                raise Refused(
-                    f"{', '.join(context.config.hdfs.namenodes)} (hdfs.namenodes) is the file system {identity.cluster_id}, "
-                    f"but {context.database.server.place} follows {recorded}. Nothing was changed: correct "
-                    "hdfs.namenodes or database."
-                )
-            write_setting(tx, "cluster_id", identity.cluster_id)
+            origin.check(tx, context.config, context.database.server.place, identity)
+            origin.record(tx, identity)
             position = follow.read_position(tx)
         if position is None:
             self._restart()
