@@ -131,6 +131,26 @@ def test_a_comparison_that_a_leader_did_not_finish_is_begun_again_by_the_next(
     assert world.objects() == {"d", "d.u"}
 
 
+@pytest.mark.parametrize("seen", [True, False])
+def test_one_that_cannot_be_removed_does_not_hold_up_the_others(world: World, db: int, seen: bool) -> None:
+    paths = [f"{world.root}/{name}" for name in ("a", "b", "c")]
+    ids = [world.make_table(db, path[-1], path, directory=seen) for path in paths]
+    world.metastore.execute(
+        "CREATE TABLE SITE (T BIGINT PRIMARY KEY, CONSTRAINT SITE_FK FOREIGN KEY (T) REFERENCES TBLS (TBL_ID))",
+        f"INSERT INTO SITE VALUES ({ids[1]})",
+    )
+    try:
+        world.settle()
+        for path in paths if seen else ():
+            world.files.delete(path)
+        world.settle()
+        assert world.objects() == {"d", "d.b"}
+    finally:
+        world.metastore.execute("DROP TABLE SITE")
+    wait_out(world)
+    assert world.objects() == {"d"}
+
+
 def test_after_a_restart_what_comes_later_is_still_noticed(world: World, db: int) -> None:
     world.start(unbound_grace=3600)
     number = world.make_table(db, "t", f"{world.root}/elsewhere/t", directory=False)
@@ -164,6 +184,23 @@ def test_a_comparison_that_was_asked_for_ends_although_the_events_have_a_gap(
     else:
         pytest.fail("it does not end")
     work.close()
+
+
+def test_what_is_missing_and_lies_elsewhere_by_now_does_not_hold_up_others(world: World, db: int) -> None:
+    world.start(unbound_grace=3600, batch=1)
+    world.make_table(db, "s", f"{world.root}/s", directory=False)
+    world.settle()
+    # As if the name of this file system was another one then.
+    world.metastore.execute(
+        "UPDATE SDS SET LOCATION = 's3a://b/s' WHERE NAME = '/'",
+        "UPDATE SDS SET NAME = '/' WHERE LOCATION = 's3a://b/s'",
+    )
+    world.make_table(db, "t", f"{world.root}/t", directory=False)
+    world.settle()
+    wait_out(world)
+    assert world.objects() == {"d", "d.s"}
+    assert world.rechecks() == []
+    assert world.differences() == []
 
 
 def test_another_namespace_of_the_same_cluster_is_refused(world: World) -> None:

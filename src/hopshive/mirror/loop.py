@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from hopshive import journal, schema
-from hopshive.database import Contention
+from hopshive.database import Contention, DatabaseError, DatabaseUnavailable
 from hopshive.mirror import binding, follow, fuse, origin, recheck, rechecks, restoring
 from hopshive.mirror.compare import Comparison
 from hopshive.mirror.context import Context
@@ -203,31 +203,54 @@ class Mirror:
         for group in groups:
             others += self._decide_together(group)
             done = True
+        for group in missing:
+            count, left = self._decide_missing(group)
+            others += left
+            done = count > 0 or done
         for one in others:
             done = self._decide_on(one) or done
             if time.monotonic() > deadline:
                 return True
-        for group in missing:
-            done = recheck.process_missing(context, group) > 0 or done
         return done
 
     def _decide_together(self, group: list[Recheck]) -> list[Recheck]:
         try:
             return recheck.process_siblings(self.context, group)
-        except Contention:
+        except DatabaseUnavailable:
+            raise
+        except DatabaseError:
             return group
 
+    def _decide_missing(self, group: list[Recheck]) -> tuple[int, list[Recheck]]:
+        try:
+            return recheck.process_missing(self.context, group), []
+        except DatabaseUnavailable:
+            raise
+        except DatabaseError:
+            return 0, group
+
     def _decide_on(self, one: Recheck) -> bool:
-        """Decide on one; what somebody has locked must not keep all that comes after it."""
+        """Decide on one; what somebody has locked, or the database refuses, must not keep all that comes after it."""
+        context = self.context
         try:
             if one.kind == "restore":
-                restoring.process(self.context, one)
+                restoring.process(context, one)
                 return True
-            return recheck.process(self.context, one)
-        except Contention as error:
-            log.info("%s is tried again: %s", one.path, error)
-            with self.context.database.transaction() as tx:
-                rechecks.settle(tx, [one.id], one.state, str(error), wait=recheck.BUSY)
+            if one.kind == "missing":
+                return recheck.process_missing(context, [one]) > 0
+            return recheck.process(context, one)
+        except DatabaseUnavailable:
+            raise
+        except DatabaseError as error:
+            wait = recheck.BUSY
+            if isinstance(error, Contention):
+                log.info("%s is tried again: %s", one.path, error)
+            else:
+                wait = recheck.REFUSED_AGAIN
+                context.metrics.errors.labels(what="mirror").inc()
+                log.error("%s is tried again in %.0f s: %s", one.path, wait, error)
+            with context.database.transaction() as tx:
+                rechecks.settle(tx, [one.id], one.state, str(error), wait=wait)
             return False
 
     def _compare_some(self) -> bool:

@@ -48,8 +48,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 # Rows of one page of a walk.
 PAGE = 1000
-# Seconds until a recheck is tried again that found rows locked.
+# Seconds until a recheck is tried again that found rows locked, and one that the database refused.
 BUSY = 1.0
+REFUSED_AGAIN = 60.0
 # Seconds between two looks at missing directories that the fuse holds: there may be a million.
 MANY_AGAIN = 300.0
 
@@ -301,11 +302,14 @@ def process_missing(context: Context, due: Sequence[Recheck]) -> int:
     paths = {sd_id: path for sd_id, location in rows.items() if (path := context.file_system.path_of(location))}
     found = look(context.namenode, paths.values())
     there = {sd_id: path for sd_id, path in paths.items() if found.key(path)}
+    # By another configuration than the one that missed them.
+    elsewhere = rows.keys() - paths.keys()
     with context.database.transaction() as tx:
-        free = lock(tx, {sd_id: rows[sd_id] for sd_id in there})
-        settle(context, tx, {sd_id: there[sd_id] for sd_id in free}, found)
+        free = lock(tx, {sd_id: rows[sd_id] for sd_id in [*there, *elsewhere]})
+        settle(context, tx, {sd_id: there[sd_id] for sd_id in free if sd_id in there}, found)
+        requeue(tx, [sd_id for sd_id in free if sd_id in elsewhere])
         over += [wanted[sd_id].id for sd_id in free]
-        busy = [wanted[sd_id].id for sd_id in queued.union(there).difference(free)]
+        busy = [wanted[sd_id].id for sd_id in queued.union(there, elsewhere).difference(free)]
         rechecks.settle(tx, busy, due[0].state, "", wait=BUSY)
     survey = Survey([Bound(sd_id, rows[sd_id], Key(0, b"")) for sd_id, path in paths.items() if path not in found.ids])
     lost = {one.sd_id for one in survey.absent}
