@@ -209,7 +209,7 @@ def empty_world(metastore: Metastore, hdfs: Hdfs, root: str) -> Iterator[World]:
     metastore.execute(
         "DELETE FROM {inodes}",
         "DELETE FROM SDS",
-        *(f"DELETE FROM {table}" for table in ("PARTITIONS", "TABLE_PARAMS", "TBLS", "DBS", "SERDES", "CDS")),
+        *(f"DELETE FROM {table}" for table in ("PARTITIONS", "TABLE_PARAMS", "TBLS", "DBS", "SERDE_PARAMS", "SERDES", "CDS")),
         *(f"DELETE FROM {{state}}.{table}" for table in OWNED),
         "DELETE FROM {state}.setting WHERE name NOT IN ('state_version', 'source', 'metastore')",
     )
