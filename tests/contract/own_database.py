@@ -31,15 +31,7 @@ class OwnDatabase:
 
     def drop(self) -> None:
         """Drop it, and delete what lies in its directories."""
-        if self.warehouse.hive(f"SHOW DATABASES LIKE '{self.name}'"):
-            views = (
-                "SELECT t.TBL_NAME FROM TBLS t JOIN DBS d ON d.DB_ID = t.DB_ID"
-                " WHERE d.NAME = %s AND t.TBL_TYPE = 'MATERIALIZED_VIEW'"
-            )
-            # A database with materialized views cannot be dropped.
-            for (view,) in self.warehouse.metastore_sql(views, (self.name,)):
-                self.hive(f"DROP MATERIALIZED VIEW IF EXISTS {{db}}.{view}")
-            self.hive("DROP DATABASE {db} CASCADE")
+        self.warehouse.drop_database(self.name)
         for path in (self.managed, self.external):
             if self.warehouse.hdfs.exists(path):
                 self.warehouse.hdfs.delete(path)
@@ -159,6 +151,10 @@ class OwnDatabase:
     def leftovers(self, of: Footprint) -> dict[str, int]:
         """What is left of that."""
         return leftovers(self.warehouse, of)
+
+    def told(self) -> list[tuple[str, str]]:
+        """What `hopshive check` finds in the whole warehouse, kind and path, but garbage: the sweep collects it in time."""
+        return sorted((one.kind, one.content["path"]) for one in self.warehouse.check() if one.kind != "garbage")
 
     def removed(self) -> list[str]:
         """What of it hopshive has ever removed, by name, sorted."""

@@ -45,7 +45,7 @@ class Driver:
         warehouse.session.wait()
         for (name,) in warehouse.hive("SHOW DATABASES"):
             if name.startswith(f"{prefix}_"):
-                warehouse.hive(f"DROP DATABASE {name} CASCADE")
+                warehouse.drop_database(name)
         home = ("/warehouse/hopshive/managed", "/warehouse/hopshive/external")
         for path in [self._settings.root, *(f"{place}/{prefix}_" for place in home)]:
             parent, _, start = path.rpartition("/")

@@ -116,6 +116,16 @@ class Warehouse:
         """A statement of HiveServer2. Raises HiveError."""
         return self.session.execute(sql)
 
+    def drop_database(self, name: str) -> None:
+        """Drop one with all that it holds, if it is there. Raises HiveError."""
+        views = (
+            "SELECT TBL_NAME FROM TBLS JOIN DBS USING (DB_ID) WHERE DBS.NAME = %s AND TBL_TYPE = 'MATERIALIZED_VIEW'"
+        )
+        # Hive drops no database that has some.
+        for (view,) in self.metastore_sql(views, (name,)):
+            self.hive(f"DROP MATERIALIZED VIEW IF EXISTS {name}.{view}")
+        self.hive(f"DROP DATABASE IF EXISTS {name} CASCADE")
+
     def spark(self, sql: str) -> list[tuple[Any, ...]]:
         """A statement of Spark; its session's `python` and `write` do what SQL cannot. Raises SparkError."""
         return self.spark_session.sql(sql)

@@ -62,6 +62,22 @@ class TestDelete:
         assert db.tables() == ["acid"]
         assert db.leftovers(gone) == {}
 
+    def test_renamed_by_hand_it_goes_too(self, db: OwnDatabase) -> None:
+        with_tables(db)
+        gone = [db.footprint("t", "p=1"), db.footprint("acid")]
+        db.warehouse.hdfs.move(db.path("t", "p=1"), f"{db.path('t')}/p=10")
+        db.warehouse.hdfs.move(db.path("acid"), f"{db.managed}/renamed")
+        db.warehouse.wait_quiet()
+        assert db.tables() == ["t"]
+        assert db.partitions("t") == ["p=2"]
+        assert [db.leftovers(one) for one in gone] == [{}, {}]
+        # Both are directories without metadata now; MSCK makes a partition of the one.
+        assert db.told() == [("no metadata", f"{db.path('t')}/p=10"), ("no metadata", f"{db.managed}/renamed")]
+        db.hive("MSCK REPAIR TABLE {db}.t")
+        db.warehouse.wait_quiet()
+        assert db.is_bound("t", "p=10")
+        assert db.rows("t") == [(1, 10), (2, 2)]
+
     def test_moved_back_in_time_nothing_happens(self, db: OwnDatabase) -> None:
         with_tables(db)
         before, path = metadata(db.warehouse), db.path("t")
@@ -98,6 +114,17 @@ class TestFollow:
         assert db.partition_ids("t") == ids
         assert db.rows("t") == [(1, 1), (2, 2)]
         assert db.spark_rows("t") == [(1, 1), (2, 2)]
+
+    def test_renamed_by_hand_they_follow(self, db: OwnDatabase) -> None:
+        with_tables(db)
+        db.warehouse.hdfs.move(db.path("t", "p=1"), f"{db.path('t')}/p=10")
+        db.warehouse.hdfs.move(db.path("acid"), f"{db.managed}/renamed")
+        db.warehouse.wait_quiet()
+        assert db.path("t", "p=1") == f"{db.path('t')}/p=10"
+        assert db.path("acid") == f"{db.managed}/renamed"
+        assert db.rows("t") == [(1, 1), (2, 2)]
+        assert db.rows("acid") == [(1,)]
+        assert db.told() == []
 
     def test_a_table_follows_with_its_partitions(self, db: OwnDatabase) -> None:
         with_tables(db)
@@ -139,7 +166,7 @@ class TestReport:
         assert differences(before, metadata(db.warehouse)) == {}
         assert db.warehouse.status()["rechecks"] == {"reported": 1}
         assert any("were moved" in problem for problem in db.warehouse.status()["problems"])
-        assert {found.kind for found in db.warehouse.check()} == {"no directory"}
+        assert {kind for kind, _ in db.told()} == {"no directory"}
         db.warehouse.hdfs.move(f"{ELSEWHERE}/t", path)
         db.warehouse.cleaners[0].command("approve")
         db.warehouse.wait_quiet()

@@ -71,6 +71,23 @@ def test_only_the_deltas_of_a_transactional_table_are_deleted(db: OwnDatabase) -
     assert db.rows("t") == [(3,)]
 
 
+def test_a_directory_is_deleted_and_made_again_in_the_grace(db: OwnDatabase) -> None:
+    db.hive(PARTITIONED["external"], "INSERT INTO {db}.t VALUES (1, 1), (2, 2)")
+    before = Before(db)
+    for path in (db.path("t", "p=1"), db.path("t", "p=2")):
+        db.warehouse.hdfs.delete(path)
+        db.warehouse.hdfs.mkdir(path)
+    before.must_stay()
+    # All of it, from the top.
+    path, partitions = db.path("t"), [db.path("t", name) for name in ("p=1", "p=2")]
+    db.warehouse.hdfs.delete(path)
+    for partition in partitions:
+        db.warehouse.hdfs.mkdir(partition)
+    before.must_stay()
+    db.hive("INSERT INTO {db}.t VALUES (3, 1)")
+    assert db.rows("t") == [(3, 1)]
+
+
 @pytest.mark.parametrize("form", PARTITIONED)
 def test_hive_truncates(db: OwnDatabase, form: str) -> None:
     purge = " TBLPROPERTIES ('external.table.purge' = 'true')" if form == "external" else ""

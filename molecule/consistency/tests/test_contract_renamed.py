@@ -32,7 +32,7 @@ def another_database(db: OwnDatabase) -> Iterator[OwnDatabase]:
 def with_table(db: OwnDatabase, form: str) -> list[tuple[int, ...]]:
     """Table t; its rows."""
     partitioned = "partitioned" in form
-    rows = [(1, 1), (2, 2)] if partitioned else [(1,), (2,)]
+    rows: list[tuple[int, ...]] = [(1, 1), (2, 2)] if partitioned else [(1,), (2,)]
     db.hive(TABLES[form], f"INSERT INTO {{db}}.t VALUES {'(1, 1), (2, 2)' if partitioned else '(1), (2)'}")
     db.warehouse.wait_quiet()
     return rows
