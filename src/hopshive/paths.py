@@ -63,6 +63,11 @@ def in_trash(path: str) -> bool:
     return TRASH in path.split("/")
 
 
+def has_twin(path: str) -> bool:
+    """Whether a path leads into a snapshot, or around the names: its inodes have another path as well, or had."""
+    return "/.snapshot/" in path + "/" or path.startswith("/.reserved")
+
+
 def path_hash(path: str) -> int:
     """A signed 64-bit hash of a path, the same in every process; for indexes and for sets that stay small."""
     digest = hashlib.blake2b(path.encode("utf-8", "surrogateescape"), digest_size=8).digest()

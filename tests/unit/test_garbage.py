@@ -232,14 +232,17 @@ def test_directories_without_descriptors_go_with_those_above_them(world: World) 
     assert world.rows.count("TBLS") == 1
 
 
-def test_a_moved_directory_keeps_one_of_its_two_names(world: World) -> None:
+def test_a_moved_directory_keeps_both_of_its_names_until_nothing_lies_beneath(world: World) -> None:
     world.rows.database()
     world.rows.descriptor(1)
     world.rows.table(1, 1)
-    _inodes(world, (16385, "old", 2), (16385, "new", 2), (2, "t", 3))
+    _inodes(world, (16385, "old", 2), (16385, "new", 2), (2, "t", 3), (2, ".snapshot", -4), (-4, "s", -5))
     _bind(world, 1, 2, "t")
     world.sweep(world.cleaner())
-    assert _inode_ids(world) == [2, 3]
+    assert _inode_ids(world) == [2, 2, 3]
+    world.rows.run("UPDATE SDS SET PARTITION_ID = NULL, PARENT_ID = NULL, NAME = NULL")
+    world.sweep(world.cleaner())
+    assert _inode_ids(world) == []
 
 
 def test_the_file_systems_own_inodes_are_not_ours(world: World) -> None:

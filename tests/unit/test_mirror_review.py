@@ -47,6 +47,78 @@ def wait_out(world: World) -> None:
 # --- directories with two names -------------------------------------------------------------------------------------
 
 
+def test_a_circle_of_directories_that_were_moved_into_each_other(world: World, db: int) -> None:
+    world.start(rename_grace=3600)
+    one = world.make_table(db, "one", f"{world.root}/a/one")
+    two = world.make_table(db, "two", f"{world.root}/a/b/two")
+    world.settle()
+    world.files.move(f"{world.root}/a/b", f"{world.root}/b")
+    relocate(world, two, f"{world.root}/b/two")
+    world.settle()
+    world.files.move(f"{world.root}/a", f"{world.root}/b/a")
+    relocate(world, one, f"{world.root}/b/a/one")
+    world.settle()
+    wait_out(world)
+    assert world.rechecks() == []
+    assert world.objects() == {"d", "d.one", "d.two"}
+    world.files.delete(f"{world.root}/b/a/one")
+    world.settle()
+    assert world.objects() == {"d", "d.two"}
+    world.files.delete(f"{world.root}/b")
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.metastore.execute("SELECT name FROM {inodes} WHERE name IN ('a', 'b', 'one', 'two')") == []
+
+
+def test_of_a_directory_that_was_moved_the_new_place_stays_known(world: World, db: int) -> None:
+    world.start(rename_grace=3600)
+    tables = {name: world.make_table(db, name, f"{world.root}/in/{name}") for name in ("x", "y", "z")}
+    world.settle()
+    world.files.move(f"{world.root}/in", f"{world.root}/out")
+    for name, table in tables.items():
+        relocate(world, table, f"{world.root}/out/{name}")
+    world.settle()
+    world.files.delete(f"{world.root}/out/x")
+    world.settle()
+    world.files.delete(f"{world.root}/out/y")
+    world.settle()
+    assert world.objects() == {"d", "d.z"}
+    wait_out(world)
+    world.files.delete(f"{world.root}/out/z")
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.metastore.execute("SELECT name FROM {inodes} WHERE name IN ('in', 'out', 'x', 'y', 'z')") == []
+
+
+def test_tables_in_snapshots_and_the_directories_that_they_are_of(world: World, db: int) -> None:
+    for name in ("a", "b"):
+        world.files.mkdir(f"{world.root}/{name}/t")
+        world.files.ask("PUT", "ALLOWSNAPSHOT", f"{world.root}/{name}")
+        world.files.ask("PUT", "CREATESNAPSHOT", f"{world.root}/{name}", snapshotname="s")
+        world.make_table(db, name, f"{world.root}/{name}/t")
+        world.make_table(db, f"{name}_then", f"{world.root}/{name}/.snapshot/s/t", directory=False)
+        world.make_table(db, f"{name}_more", f"{world.root}/{name}/more")
+    world.settle()
+    assert world.differences() == []
+    everything = world.objects()
+    world.files.delete(f"{world.root}/a/more")
+    world.settle()
+    world.files.delete(f"{world.root}/a/t")
+    world.settle()
+    assert world.objects() == everything - {"d.a", "d.a_more"}
+    world.files.move(f"{world.root}/b/more", f"{world.root}/b/moved")
+    world.settle()
+    assert world.objects() == everything - {"d.a", "d.a_more", "d.b_more"}
+    world.mirror.compare()
+    world.settle()
+    assert world.rechecks() == []
+    assert world.differences() == []
+    world.files.ask("DELETE", "DELETESNAPSHOT", f"{world.root}/b", snapshotname="s")
+    world.mirror.compare()
+    world.settle()
+    assert world.objects() == {"d", "d.b", "d.a_then"}
+
+
 def test_the_root_is_a_place_that_never_goes(world: World, db: int) -> None:
     world.make_table(db, "everything", "/", directory=False)
     world.settle()

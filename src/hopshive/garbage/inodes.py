@@ -26,8 +26,8 @@ _UNBOUND = """
 (SELECT 1 FROM SDS s WHERE s.PARTITION_ID = i.partition_id AND s.PARENT_ID = i.parent_id AND s.NAME = i.name LIMIT 1) IS NULL
 """
 _BENEATH = "(SELECT 1 FROM {inodes} c WHERE c.partition_id = i.id LIMIT 1) IS NOT NULL"
-# A directory that was moved stands under both of its names for a while: one of them is enough for what lies beneath.
-_UNUSED = f"{_UNBOUND} AND (NOT {_BENEATH} OR (SELECT COUNT(*) FROM {{inodes}} w WHERE w.id = i.id) > 1)"
+# A directory that was moved stands under both of its names for a while; only the mirror knows which is the former one.
+_UNUSED = f"{_UNBOUND} AND NOT {_BENEATH}"
 # No path of HDFS is deeper than what 8000 characters hold; a cycle of rows would never end.
 DEEPEST = 4000
 
@@ -48,7 +48,8 @@ class Inodes:
 
     def page(self, tx: Transaction, after: Key | None, size: int) -> Page:
         """Rows that nothing is bound to and nothing lies beneath, among the next `size`."""
-        parent, name = after or (-1, b"")
+        # Inodes in snapshots have negative numbers.
+        parent, name = after or (-(2**63), b"")
         rows = tx.rows(
             f"SELECT parent_id, name, {_UNUSED} FROM {{inodes}} i"
             " WHERE partition_id > %s OR (partition_id = %s AND parent_id = %s AND name > %s)"
@@ -91,24 +92,11 @@ def _delete(tx: Transaction, keys: Iterable[Key]) -> tuple[list[Key], list[Key]]
         if len(locked) < len(names):
             there = [bytes(row[0]) for row in _select(tx, "i.name", parent, names)]
             left += [(parent, name) for name in sorted(set(there) - set(locked))]
-        rows = _select(tx, f"i.name, i.id, {_BENEATH}", parent, locked, f"AND {_UNUSED}")
-        twins: set[int] = set()
-        unused = []
-        for name, inode, beneath in rows:
-            if beneath and (inode in twins or not _lock_twins(tx, inode)):
-                left.append((parent, bytes(name)))
-                continue
-            twins.add(inode)
-            unused.append(bytes(name))
+        unused = [bytes(row[0]) for row in _select(tx, "i.name", parent, locked, f"AND {_UNUSED}")]
         if unused:
             tx.execute(f"DELETE i FROM {_given(unused)}", (*unused, parent, parent))
             gone += [(parent, name) for name in unused]
     return gone, left
-
-
-def _lock_twins(tx: Transaction, inode: int) -> bool:
-    """Lock both rows of a directory that has been moved, so that nobody deletes the other one too."""
-    return len(tx.rows("SELECT 1 FROM {inodes} WHERE id = %s FOR UPDATE SKIP LOCKED", (inode,))) > 1
 
 
 def _select(tx: Transaction, what: str, parent: int, names: Sequence[bytes], more: str = "") -> list[Row]:

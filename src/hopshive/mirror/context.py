@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hopshive.mirror.tree import ROOT, Found, Known, prefixes
-from hopshive.paths import FileSystem
+from hopshive.paths import FileSystem, has_twin, path_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,5 +64,6 @@ def look(namenode: NameNode, paths: Iterable[str]) -> Found:
     found = Found({"/": ROOT})
     for path, entry in zip(wanted, namenode.entries(wanted), strict=True):
         if entry is not None:
-            found.ids[path] = entry.file_id
+            # An inode is followed by one path: in a snapshot it has another one, whose directory goes with the snapshot.
+            found.ids[path] = -abs(path_hash(path)) if has_twin(path) else entry.file_id
     return found

@@ -83,12 +83,21 @@ def process(context: Context, recheck: Recheck) -> bool:
         with context.database.transaction() as tx:
             rechecks.settle(tx, [recheck.id], recheck.state, "", wait=BUSY)
         return False
+    if key is not None and recheck.kind in ("trash", "rename"):
+        _forget_name(context, recheck, key)
     prune(context.database, recheck.path, inode, PAGE)
     with context.database.transaction() as tx:
         rechecks.finish(tx, [recheck.id])
         if recheck.state in ("held", "approved"):
             fuse.mend(context, tx)
     return True
+
+
+def _forget_name(context: Context, recheck: Recheck, key: Key) -> None:
+    """Delete the row of a directory that was moved and has another one, unless it was moved back."""
+    if look(context.namenode, [recheck.path]).ids.get(recheck.path) != recheck.inode:
+        with context.database.transaction() as tx:
+            prune_rows(tx, key.parent, [key.name], moved=True)
 
 
 def siblings(due: Sequence[Recheck]) -> tuple[list[list[Recheck]], list[Recheck]]:

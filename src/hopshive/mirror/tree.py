@@ -298,24 +298,38 @@ def prune_upwards(tx: Transaction, path: str) -> None:
 
 
 def prune_below(database: Database, inode: int, page: int) -> None:
-    """The same for all that lies beneath an inode, a page a transaction."""
+    """The same for all that lies beneath an inode, the deepest first, a page a transaction."""
+    above = [inode]
+    # Directories that were moved into each other may go round in a circle for a while.
+    seen = {inode}
+    for parent in above:
+        for rows in _pages(database, parent, page):
+            with database.reading() as tx:
+                deeper = [child for child in with_children(tx, [child for _, child in rows]) if child not in seen]
+            above += deeper
+            seen.update(deeper)
+    for parent in reversed(above):
+        for rows in _pages(database, parent, page):
+            with database.transaction() as tx:
+                prune_rows(tx, parent, [name for name, _ in rows])
+
+
+def _pages(database: Database, parent: int, page: int) -> Iterator[list[tuple[bytes, int]]]:
     last = b""
     while True:
         with database.reading() as tx:
-            rows = children(tx, inode, last, page)
-            deeper = with_children(tx, [child for _, child in rows])
+            rows = children(tx, parent, last, page)
         if not rows:
             return
-        for child in deeper:
-            if child != inode:
-                prune_below(database, child, page)
+        yield rows
         last = rows[-1][0]
-        with database.transaction() as tx:
-            prune_rows(tx, inode, [name for name, _ in rows])
 
 
-def prune_rows(tx: Transaction, parent: int, names: Sequence[bytes]) -> int:
+def prune_rows(tx: Transaction, parent: int, names: Sequence[bytes], *, moved: bool = False) -> int:
     """Delete those of some rows that nothing is bound to and nothing lies beneath.
+
+    `moved`: these are the former names of directories that have another by now, with which stays what lies beneath. Who does
+    not know leaves both: without the right one, nothing beneath would be found from the root.
 
     They are locked first and looked at in statements of their own, each of which sees what was committed when it began.
     """
@@ -326,7 +340,9 @@ def prune_rows(tx: Transaction, parent: int, names: Sequence[bytes]) -> int:
     if not rows:
         return 0
     used = {one.key.name for one in bound_at(tx, parent, list(rows))}
-    needed = set(with_children(tx, list(rows.values()))) - _twins(tx, list(rows.values()))
+    needed = set(with_children(tx, list(rows.values())))
+    if moved:
+        needed -= _twins(tx, list(rows.values()))
     free = [name for name, inode in rows.items() if name not in used and inode not in needed]
     if not free:
         return 0
