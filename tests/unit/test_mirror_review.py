@@ -12,7 +12,7 @@ from hopshive.leader import MirrorWork
 from hopshive.mirror import compare, follow
 from hopshive.namenode import MissingEdits
 from hopshive.state import write_setting
-from tests.mirror_world import World, empty_world
+from tests.mirror_world import TRASH, World, empty_world
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -284,6 +284,40 @@ def test_another_namespace_of_the_same_cluster_is_refused(world: World) -> None:
         world.start()
     with pytest.raises(Refused, match=sentence):
         world.differences()
+
+
+# --- what comes back -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", ["external", "managed"])
+def test_a_database_comes_back_with_both_of_its_directories_in_any_order(world: World, db: int, first: str) -> None:
+    for kind in ("external", "managed"):
+        table = world.make_table(db, kind, f"{world.root}/{kind}/d.db/t")
+        world.make_partitions(table, [f"{world.root}/{kind}/d.db/t/p=1"])
+    world.settle()
+    everything = world.objects()
+    for kind in ("managed", "external"):
+        world.files.trash(f"{world.root}/{kind}/d.db")
+        world.settle()
+    assert world.objects() == set()
+    for kind in (first, "managed" if first == "external" else "external"):
+        world.files.move(f"{TRASH}{world.root}/{kind}/d.db", f"{world.root}/{kind}/d.db")
+        world.settle()
+    assert world.objects() == everything
+    assert world.differences() == []
+
+
+def test_a_partition_elsewhere_that_comes_back_before_its_table(world: World, db: int) -> None:
+    table = world.make_table(db, "t", f"{world.root}/t")
+    world.make_partitions(table, [f"{world.root}/far/p=1"])
+    world.settle()
+    for path in ("far", "t"):
+        world.files.trash(f"{world.root}/{path}")
+        world.settle()
+    for path in ("far", "t"):
+        world.files.move(f"{TRASH}{world.root}/{path}", f"{world.root}/{path}")
+        world.settle()
+    assert world.objects() == {"d", "d.t", "d.t/p=1"}
 
 
 # --- many ----------------------------------------------------------------------------------------------------------

@@ -153,6 +153,11 @@ def _begun(tx: Transaction, where: str, arguments: Sequence[int]) -> list[int]:
     return [int(removal) for (removal,) in tx.rows(sql, arguments)]
 
 
+def look_for_returns(tx: Transaction) -> None:
+    """Something came back: what waits for it may come back too."""
+    tx.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3) WHERE kind = 'restore' AND state = 'waiting'")
+
+
 def counts(tx: Transaction) -> dict[str, int]:
     """How many there are, by state."""
     return {str(state): int(n) for state, n in tx.rows("SELECT state, COUNT(*) FROM {state}.recheck GROUP BY state")}

@@ -17,16 +17,25 @@ if TYPE_CHECKING:
     from hopshive.mirror.rechecks import Recheck
 
 log = logging.getLogger(__name__)
+# Seconds until another attempt for what cannot come back; there is one whenever something else has come back.
+AGAIN = 300.0
 
 
 def process(context: Context, recheck: Recheck) -> None:
-    """Restore what was removed at or beneath a path, as far as its directories are the ones that were removed."""
+    """Restore what was removed at or beneath a path, as far as its directories are the ones that were removed.
+
+    What cannot come back yet waits, for a table or database that comes back later, or for a name to be free.
+    """
+    problems: list[str] = []
     if context.config.journal.automatic:
         with context.database.reading() as tx:
             entries = journal.restorable(tx, path=recheck.path)
-        restore(context, entries, same_inode=True)
+        _, problems = restore(context, entries, same_inode=True)
     with context.database.transaction() as tx:
-        rechecks.finish(tx, [recheck.id])
+        if problems:
+            rechecks.settle(tx, [recheck.id], "waiting", problems[0], wait=AGAIN)
+        else:
+            rechecks.finish(tx, [recheck.id])
 
 
 def restore(
@@ -65,8 +74,13 @@ def restore(
             progress(done)
             if step.done:
                 break
+    told = {entry.message for entry in entries}
     for problem in problems if same_inode else ():
-        log.warning("Not restored: %s", problem)
+        if problem not in told:
+            log.warning("Not restored: %s", problem)
+    if done:
+        with context.database.transaction() as tx:
+            rechecks.look_for_returns(tx)
     return done, problems
 
 
