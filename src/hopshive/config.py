@@ -72,7 +72,7 @@ class MirrorConfig:
     # The fuse: more removals than `max_removals` within `fuse_window` wait for a human.
     max_removals: int = 10000
     fuse_window: float = 600.0
-    # Between two questions for new metadata, and for events when the last answer was empty.
+    # Between two questions for new metadata; events are asked for more often.
     poll: float = 0.05
     # Between two full comparisons; 0: only at the first start and after a gap in the events.
     compare_interval: float = DAY

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from hopshive.metrics import Metrics
     from hopshive.request import Handler
 
+# Seconds between two questions for events while nothing happens: they cost next to nothing.
+EVENTS_POLL = 0.02
 # Seconds from a step of the cleaner that had nothing to do to the next; it knows itself what it has to look at when.
 CLEANER_POLL = 0.2
 # Seconds beside the grace that a comparison waits for what it found to be decided.
@@ -35,7 +37,8 @@ def duties(config: Config, metrics: Metrics) -> list[Duty]:
     cleaner = Duty("cleaner", CLEANER_POLL, lambda database: CleanerWork(config, database, metrics))
     if config.source == "hopsfs":
         return [cleaner]
-    return [Duty("mirror", config.mirror.poll, lambda database: MirrorWork(config, database, metrics)), cleaner]
+    poll = min(EVENTS_POLL, config.mirror.poll)
+    return [Duty("mirror", poll, lambda database: MirrorWork(config, database, metrics)), cleaner]
 
 
 def check(config: Config, server: Server) -> Callable[[], None]:
@@ -65,6 +68,7 @@ class MirrorWork:
         self._namenode = connect(config)
         self._metrics = metrics
         self._mirror = Mirror(config, database, self._namenode, metrics)
+        self._whole_at = 0.0
 
     def start(self) -> None:
         """Load what is in memory."""
@@ -72,8 +76,12 @@ class MirrorWork:
         self._mirror.start()
 
     def step(self) -> bool:
-        """One turn."""
-        return self._mirror.step()
+        """One turn: only a question for events, if there are none and the database was just looked at."""
+        if monotonic() < self._whole_at and not self._mirror.stirred():
+            return False
+        worked = self._mirror.step()
+        self._whole_at = 0.0 if worked else monotonic() + self._config.mirror.poll
+        return worked
 
     def close(self) -> None:
         """End the connection to the NameNode."""

@@ -51,7 +51,12 @@ MARIADB = [
     "--skip-name-resolve",
     "--max-connections=200",
 ]
-NAMENODE = {"dfs.namenode.handler.count": 20, "dfs.namenode.inotify.max.events.per.rpc": 10_000}
+NAMENODE = {
+    "dfs.namenode.handler.count": 20,
+    "dfs.namenode.inotify.max.events.per.rpc": 10_000,
+    "dfs.namenode.edit.log.autoroll.multiplier.threshold": 0.005,
+    "dfs.namenode.edit.log.autoroll.check.interval.ms": 10_000,
+}
 NAMENODE_JVM = ["-Xmx1g"]
 METASTORE_JVM = ["-Xmx1g"]
 SERVER2_JVM = ["-Xmx2g"]
@@ -180,7 +185,8 @@ class Rig:
                 "hive.server2.webui.port": "0",
                 "hive.server2.enable.doAs": "false",
                 "hive.execution.engine": "mr",
-                "hive.support.concurrency": "false",
+                "hive.support.concurrency": "true",
+                "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
                 "hive.exec.scratchdir": "/scratch",
                 "hive.async.log.enabled": "false",
                 "hive.exec.local.scratchdir": self.directory / "local",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hopshive.mirror import rechecks
 from hopshive.mirror.rechecks import Recheck
-from hopshive.mirror.tree import row_of
+from hopshive.mirror.tree import rows_of
 from hopshive.paths import in_trash, is_below
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from hopshive.database import Transaction
     from hopshive.mirror.context import Context
-    from hopshive.mirror.tree import Key
     from hopshive.namenode import Event
 
 
@@ -81,10 +80,10 @@ def wait_of(context: Context, kind: str) -> float:
 def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_at: datetime | None) -> None:
     """Add rechecks, put what was missing back into the queue, and move the position, in one transaction."""
     rows = []
-    memory: dict[str, tuple[Key, int] | None] = {}
+    mirrored = rows_of(tx, [recheck.path for recheck in concern.rechecks if recheck.kind != "restore"])
     for recheck in concern.rechecks:
-        found = row_of(tx, recheck.path, memory) if recheck.kind != "restore" else None
-        rows.append((replace(recheck, inode=found[1] if found else None), wait_of(context, recheck.kind)))
+        row = mirrored.get(recheck.path) if recheck.kind != "restore" else None
+        rows.append((replace(recheck, inode=row[1] if row else None), wait_of(context, recheck.kind)))
         if recheck.kind in ("unlink", "trash") and recheck.path in context.missing:
             rechecks.hasten(tx, recheck.path, wait_of(context, recheck.kind))
         context.metrics.events.labels(recheck.kind).inc()

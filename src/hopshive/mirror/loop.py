@@ -22,7 +22,7 @@ from hopshive.namenode import MissingEdits
 
 if TYPE_CHECKING:
     from hopshive.config import Config
-    from hopshive.database import Database
+    from hopshive.database import Database, Transaction
     from hopshive.metrics import Metrics
     from hopshive.mirror.rechecks import Recheck
     from hopshive.namenode import EventBatches, NameNode
@@ -32,8 +32,10 @@ log = logging.getLogger(__name__)
 BIND_TURNS = 20
 # Seconds of deciding in one turn, so that events and new metadata do not wait for a long removal's siblings.
 DECIDE_SECONDS = 1.0
-# Rest of the NameNode after an answer that left nothing unread, in times of what the answer took.
+# Rest of the NameNode for an answer that left nothing unread, in times of what the answer took; and the seconds of rest that
+# may be owed: after a quiet time what goes in one stroke is read without a pause.
 REST = 3.0
+OWED = 0.5
 # Seconds between two looks at what is held or reported; each of those has its own time besides.
 LOOK_AGAIN = 5.0
 # Seconds between two writes of the position when no event concerned us, and between two counts for metrics.
@@ -51,13 +53,13 @@ class Mirror:
         self._txid = 0
         self._saved = 0.0
         self._saved_txid = 0
-        self._saved_txid = 0
         self._counted = 0.0
         self._expired = 0.0
         self._compared = 0.0
         self._ask_again = 0.0
         self._look_again = 0.0
         self._comparison: Comparison | None = None
+        self._batch: EventBatches | None = None
 
     # --- the beginning --------------------------------------------------------------------------------------------
 
@@ -128,7 +130,8 @@ class Mirror:
 
         Raises NameNodeError, DatabaseError and LostLease: nothing is half done, the next turn goes on.
         """
-        batch = self._events()
+        batch = self._batch or self._events()
+        self._batch = None
         worked = self._bind()
         if batch is not None:
             worked = self._follow(batch) or worked
@@ -138,14 +141,21 @@ class Mirror:
         self._count()
         return worked
 
+    def stirred(self) -> bool:
+        """Whether there are events to look at; the next step does. Raises as that."""
+        if self._batch is None:
+            batch = self._events()
+            self._batch = batch if batch is not None and batch.last_txid > self._txid else None
+        return self._batch is not None
+
     def _events(self) -> EventBatches | None:
         """The next events; None before it is time to ask again.
 
         For each answer the NameNode reads its open segment of edits from the beginning, so what an answer costs it may
-        grow with the segment: it has `REST` times as long a rest.
+        grow with the segment: it has `REST` times as long a rest, sooner or later.
         """
         began = time.monotonic()
-        if began < self._ask_again:
+        if began < self._ask_again - OWED:
             return None
         try:
             batch = self.context.namenode.events(self._txid)
@@ -154,7 +164,8 @@ class Mirror:
             self._restart()
             return None
         ended = time.monotonic()
-        self._ask_again = ended if batch.lag else ended + REST * (ended - began)
+        if not batch.lag:
+            self._ask_again = max(self._ask_again, began) + (1 + REST) * (ended - began)
         return batch
 
     def _bind(self) -> bool:
@@ -304,10 +315,10 @@ class Mirror:
         return count
 
 
-def counts(tx: object) -> tuple[int, int]:
+def counts(tx: Transaction) -> tuple[int, int]:
     """How many storage descriptors are bound, and how many wait for it or for their directory."""
-    row = tx.row(  # type: ignore[attr-defined]
+    ((bound, unbound),) = tx.rows(
         "SELECT COUNT(PARTITION_ID), COALESCE(SUM(PARTITION_ID IS NULL AND (NAME IS NULL OR NAME = %s)), 0) FROM SDS",
         (MISSING,),
     )
-    return int(row[0]), int(row[1])
+    return int(bound), int(unbound)

@@ -32,7 +32,7 @@ from hopshive.mirror.tree import (
     prune_upwards,
     read_rows,
     requeue,
-    row_of,
+    rows_of,
     subtree,
     with_children,
     write_chains,
@@ -70,7 +70,7 @@ def process(context: Context, recheck: Recheck) -> bool:
     """
     inode = recheck.inode
     with context.database.reading() as tx:
-        row = row_of(tx, recheck.path)
+        row = rows_of(tx, [recheck.path]).get(recheck.path)
     key = row[0] if row else None
     count, busy = _count(context, key, inode)
     if count and not busy:
@@ -117,7 +117,7 @@ def process_siblings(context: Context, group: Sequence[Recheck]) -> list[Recheck
     parent = group[0].path.rpartition("/")[0]
     names = {encoded(one.path.rpartition("/")[2]): one for one in group}
     with context.database.reading() as tx:
-        above = row_of(tx, parent)
+        above = rows_of(tx, [parent]).get(parent)
         inode = above[1] if above else ROOT if not parent else None
         rows = read_rows(tx, [Key(inode, name) for name in names]) if inode is not None else {}
         deep = set(with_children(tx, list(rows.values())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from hopshive import journal
@@ -41,9 +42,12 @@ class Recheck:
 
 def add(tx: Transaction, rechecks: Sequence[tuple[Recheck, float]]) -> None:
     """Add some, each with the seconds until it is due."""
+    if not rechecks:
+        return
+    now = tx.value("SELECT UTC_TIMESTAMP(3)")
     tx.many(
         "INSERT INTO {state}.recheck (kind, path, target, inode, sd_id, txid, event_at, due, state)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s, UTC_TIMESTAMP(3) + INTERVAL %s SECOND, %s)",
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
         [
             (
                 one.kind,
@@ -53,7 +57,7 @@ def add(tx: Transaction, rechecks: Sequence[tuple[Recheck, float]]) -> None:
                 one.sd_id,
                 one.txid,
                 one.event_at,
-                wait,
+                now + timedelta(seconds=wait),
                 one.state,
             )
             for one, wait in rechecks

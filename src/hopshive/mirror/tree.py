@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hopshive.closure import chunks
 from hopshive.database import marks
 
 if TYPE_CHECKING:
@@ -153,24 +154,27 @@ def read_rows(tx: Transaction, keys: Iterable[Key]) -> dict[Key, int]:
     return there
 
 
-def row_of(
-    tx: Transaction, path: str, memory: dict[str, tuple[Key, int] | None] | None = None
-) -> tuple[Key, int] | None:
-    """Key and id of the row of a path, followed from the root; None if it is not mirrored.
-
-    `memory` holds what was found on the way, for other paths of the same transaction.
-    """
-    found: tuple[Key, int] | None = None
-    memory = {} if memory is None else memory
-    for prefix in prefixes(path):
-        if prefix not in memory:
-            key = Key(found[1] if found else ROOT, encoded(prefix.rpartition("/")[2]))
-            sql = "SELECT id FROM {inodes} WHERE partition_id = %s AND parent_id = %s AND name = %s"
-            inode = tx.value(sql, (key.parent, key.parent, key.name))
-            memory[prefix] = None if inode is None else (key, int(inode))
-        found = memory[prefix]
-        if found is None:
-            return None
+def rows_of(tx: Transaction, paths: Iterable[str]) -> dict[str, tuple[Key, int]]:
+    """Key and id of the rows of some paths and of all above them, followed from the root; without those not mirrored."""
+    levels: list[dict[str, None]] = []
+    for path in paths:
+        for depth, prefix in enumerate(prefixes(path)):
+            if depth == len(levels):
+                levels.append({})
+            levels[depth][prefix] = None
+    found: dict[str, tuple[Key, int]] = {}
+    for level in levels:
+        by_parent: dict[int, dict[bytes, str]] = {}
+        for path in level:
+            above, _, name = path.rpartition("/")
+            if not above or above in found:
+                by_parent.setdefault(found[above][1] if above else ROOT, {})[encoded(name)] = path
+        for parent, names in by_parent.items():
+            for some in chunks(list(names)):
+                where = f"partition_id = %s AND parent_id = %s AND name IN ({marks(some)})"
+                for name, inode in tx.rows(f"SELECT name, id FROM {{inodes}} WHERE {where}", (parent, parent, *some)):
+                    key = Key(parent, bytes(name))
+                    found[names[key.name]] = key, int(inode)
     return found
 
 
@@ -289,11 +293,9 @@ def prune(database: Database, path: str, inode: int | None, page: int) -> None:
 
 def prune_upwards(tx: Transaction, path: str) -> None:
     """Delete the rows that nothing needs from a path upwards."""
-    memory: dict[str, tuple[Key, int] | None] = {}
-    row_of(tx, path, memory)
-    for prefix in reversed(list(prefixes(path))):
-        found = memory.get(prefix)
-        if found is not None and not prune_rows(tx, found[0].parent, [found[0].name]):
+    rows = rows_of(tx, [path])
+    for key in [rows[prefix][0] for prefix in reversed(list(prefixes(path))) if prefix in rows]:
+        if not prune_rows(tx, key.parent, [key.name]):
             return
 
 
