@@ -128,6 +128,39 @@ def test_the_root_is_a_place_that_never_goes(world: World, db: int) -> None:
     assert world.differences() == []
 
 
+def test_a_move_to_a_place_too_long_for_a_table(world: World, db: int) -> None:
+    world.start(rename_policy="report")
+    world.make_table(db, "t", f"{world.root}/t")
+    world.make_table(db, "u", f"{world.root}/u")
+    world.settle()
+    world.files.move(f"{world.root}/t", world.root + ("/" + "ä" * 120) * 40)
+    world.files.delete(f"{world.root}/u")
+    world.settle()
+    assert world.objects() == {"d", "d.t"}
+    assert world.rechecks() == [("rename", "reported")]
+
+
+@pytest.mark.parametrize("policy", ["report", "follow"])
+def test_what_was_moved_twice_is_where_it_is_now(world: World, db: int, policy: str) -> None:
+    world.start(rename_policy=policy, rename_grace=3600)
+    world.make_table(db, "t", f"{world.root}/t")
+    world.settle()
+    world.files.move(f"{world.root}/t", f"{world.root}/away/t")
+    world.settle()
+    world.files.move(f"{world.root}/away", f"{world.root}/further")
+    world.settle()
+    wait_out(world)
+    assert world.objects() == {"d", "d.t"}
+    if policy == "follow":
+        assert world.differences() == []
+    else:
+        assert world.rechecks() == [("rename", "reported")]
+    world.files.trash(f"{world.root}/further/t")
+    world.settle()
+    wait_out(world)
+    assert world.objects() == {"d"}
+
+
 # --- what nobody removes -------------------------------------------------------------------------------------------
 
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Context:
-    """One mirror's surroundings. `known`, `missing` and `returns` are the paths that an event may be about."""
+    """One mirror's surroundings. `known`, `missing`, `targets` and `returns` are the paths that an event may be about.
+
+    `targets`: where something was moved to that is yet to be decided on.
+    """
 
     config: Config
     database: Database
@@ -27,6 +30,7 @@ class Context:
     metrics: Metrics
     known: Known = field(default_factory=Known)
     missing: Known = field(default_factory=Known)
+    targets: Known = field(default_factory=Known)
     returns: Returns = field(default_factory=lambda: Returns())
 
     @property

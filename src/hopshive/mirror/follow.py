@@ -35,14 +35,16 @@ class Position:
 class Concern:
     """What some events ask for: rechecks of directories that went, and directories that came where something was missing.
 
-    Of an arrival, whether something may lie beneath it: nothing does in a directory that was just made.
+    Of an arrival, whether something may lie beneath it: nothing does in a directory that was just made. `moves` are of
+    what was moved before, and is yet to be decided on.
     """
 
     rechecks: list[Recheck]
     arrivals: dict[str, bool]
+    moves: list[Event]
 
     def __bool__(self) -> bool:
-        return bool(self.rechecks or self.arrivals)
+        return bool(self.rechecks or self.arrivals or self.moves)
 
 
 def concerning(context: Context, events: Iterable[Event]) -> Concern:
@@ -50,10 +52,16 @@ def concerning(context: Context, events: Iterable[Event]) -> Concern:
     known, returns = context.known, context.returns
     wanted: dict[tuple[str, str], Recheck] = {}
     arrivals: dict[str, bool] = {}
+    moves: list[Event] = []
     for event in events:
+        if event.kind == "rename" and event.path in context.targets:
+            moves.append(event)
+            context.targets.add(event.target)
         if event.kind != "mkdir" and event.path in known:
             kind = event.kind if event.kind == "unlink" else "trash" if in_trash(event.target) else "rename"
             _want(wanted, kind, event, event.path, event.target)
+            if kind == "rename":
+                context.targets.add(event.target)
             arrivals = {path: whole for path, whole in arrivals.items() if not is_below(path, event.path)}
         if event.kind == "rename" and event.target in returns:
             _want(wanted, "restore", event, event.target)
@@ -62,12 +70,12 @@ def concerning(context: Context, events: Iterable[Event]) -> Concern:
             arrivals[arrived] = event.kind == "rename"
         if event.kind == "rename" and arrived in known:  # what lay there was overwritten
             _want(wanted, "replace", event, arrived)
-    return Concern(list(wanted.values()), arrivals)
+    return Concern(list(wanted.values()), arrivals, moves)
 
 
 def _want(wanted: dict[tuple[str, str], Recheck], kind: str, event: Event, path: str, target: str = "") -> None:
     at = datetime.fromtimestamp(event.time_ms / 1000, UTC).replace(tzinfo=None)
-    recheck = Recheck(kind, path, target, txid=event.txid, event_at=at)  # type: ignore[arg-type]
+    recheck = Recheck(kind, path, rechecks.fitting(target), txid=event.txid, event_at=at)  # type: ignore[arg-type]
     wanted[kind, path] = recheck
 
 
@@ -88,6 +96,8 @@ def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_a
             rechecks.hasten(tx, recheck.path, wait_of(context, recheck.kind))
         context.metrics.events.labels(recheck.kind).inc()
     rechecks.add(tx, rows)
+    for event in concern.moves:
+        rechecks.follow_target(tx, event.path, event.target, event.txid)
     for path, whole in concern.arrivals.items():
         rechecks.look_at_once(tx, path, whole=whole)
     tx.execute(

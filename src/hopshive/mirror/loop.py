@@ -98,6 +98,8 @@ class Mirror:
                     context.missing.add(path)
         with context.database.reading() as tx:
             context.metrics.fuse_blown.set(fuse.why(tx) is not None)
+            for target in rechecks.targets(tx):
+                context.targets.add(target)
         with context.database.stream("SELECT path FROM {state}.journal WHERE state = 'removed' AND path <> ''") as rows:
             for (path,) in rows:
                 context.returns.add(decoded(path))

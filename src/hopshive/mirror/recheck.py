@@ -37,6 +37,7 @@ from hopshive.mirror.tree import (
     with_children,
     write_chains,
 )
+from hopshive.paths import in_trash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -205,7 +206,8 @@ def _policy_removes(context: Context, recheck: Recheck, count: int, key: Key | N
     with context.database.reading() as tx:
         protected = fuse.is_protected(recheck.path, fuse.read_protected(context, tx))
     policy = "report" if protected else context.config.mirror.rename_policy
-    there = recheck.target in look(context.namenode, [recheck.target]).ids
+    # Who moved it on into the trash has deleted it.
+    there = not in_trash(recheck.target) and recheck.target in look(context.namenode, [recheck.target]).ids
     if policy == "follow" and there:
         pages = subtree(context.database, key, recheck.inode, PAGE)
         if relocate(context, recheck, (examine(context, page).absent for page in pages)):

@@ -21,6 +21,8 @@ Kind = Literal["unlink", "trash", "rename", "replace", "missing", "restore"]
 State = Literal["waiting", "held", "approved", "reported", "comparing"]
 # Seconds between two looks at what a human must decide on: it may have been put right.
 LOOK_AGAIN = 30.0
+# Room for a target. A path of HDFS may have 8000 characters.
+TARGET_BYTES = 8000
 _COLUMNS = "id, kind, path, target, inode, sd_id, txid, event_at, state, removal"
 
 
@@ -108,6 +110,28 @@ def look_at_once(tx: Transaction, path: str, *, whole: bool) -> None:
         " WHERE r.kind = 'missing' AND (r.path = %s OR %s AND r.path LIKE %s) AND s.NAME = %s",
         (encoded(path), whole, _beneath(path), MISSING),
     )
+
+
+def fitting(target: str) -> str:
+    """A path that there is room for: of one that is too long for any location, the directory that it lies in."""
+    while len(encoded(target)) > TARGET_BYTES:
+        target = target.rpartition("/")[0]
+    return target
+
+
+def targets(tx: Transaction) -> list[str]:
+    """Where something was moved to that is yet to be decided on."""
+    return [decoded(target) for (target,) in tx.rows("SELECT target FROM {state}.recheck WHERE kind = 'rename'")]
+
+
+def follow_target(tx: Transaction, source: str, target: str, txid: int) -> None:
+    """What was moved to a path, or beneath it, before a transaction of the NameNode was moved on in that."""
+    rows = tx.rows(
+        "SELECT id, target FROM {state}.recheck WHERE kind = 'rename' AND txid < %s AND (target = %s OR target LIKE %s)",
+        (txid, encoded(source), _beneath(source)),
+    )
+    moved = [(encoded(fitting(target + decoded(place)[len(source) :])), number) for number, place in rows]
+    tx.many("UPDATE {state}.recheck SET target = %s WHERE id = %s", moved)
 
 
 def _beneath(path: str) -> bytes:
