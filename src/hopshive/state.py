@@ -72,7 +72,8 @@ CREATE TABLE IF NOT EXISTS {state}.recheck (
   message VARCHAR(1000) NOT NULL DEFAULT '',
   PRIMARY KEY (id),
   KEY recheck_due (state, due),
-  KEY recheck_sd (sd_id)
+  KEY recheck_sd (sd_id),
+  KEY recheck_path (path(255))
 ) ENGINE={engine}
 """,
     "removal": """
@@ -87,7 +88,8 @@ CREATE TABLE IF NOT EXISTS {state}.removal (
   ended DATETIME(3) NULL COMMENT 'UTC; NULL while batches are outstanding',
   objects INT NOT NULL DEFAULT 0 COMMENT 'removed so far',
   PRIMARY KEY (id),
-  KEY removal_begun (begun)
+  KEY removal_begun (begun),
+  KEY removal_ended (ended)
 ) ENGINE={engine}
 """,
     "journal": """

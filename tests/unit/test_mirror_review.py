@@ -266,6 +266,23 @@ def test_after_a_restart_what_comes_later_is_still_noticed(world: World, db: int
     assert world.bound(number)
 
 
+def test_what_comes_while_its_metadata_is_locked_holds_up_nothing(world: World, db: int) -> None:
+    world.start(unbound_grace=3600)
+    number = world.make_table(db, "t", f"{world.root}/elsewhere/t", directory=False)
+    world.make_table(db, "u", f"{world.root}/u")
+    world.settle()
+    other = world.metastore.database()
+    with other.transaction() as tx:
+        tx.execute("SELECT * FROM SDS WHERE SD_ID = %s FOR UPDATE", (number,))
+        world.files.mkdir(f"{world.root}/elsewhere/t")
+        world.files.delete(f"{world.root}/u")
+        world.settle()
+        assert world.objects() == {"d", "d.t"}
+    other.close()
+    wait_out(world)
+    assert world.bound(number)
+
+
 def test_a_comparison_that_was_asked_for_ends_although_the_events_have_a_gap(
     world: World, db: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ def allowance(context: Context, tx: Transaction) -> int:
         return 0
     spent = tx.value(
         "SELECT COALESCE(SUM(objects), 0) FROM {state}.removal"
-        " WHERE COALESCE(ended, UTC_TIMESTAMP(3)) > UTC_TIMESTAMP(3) - INTERVAL %s SECOND",
+        " WHERE ended IS NULL OR ended > UTC_TIMESTAMP(3) - INTERVAL %s SECOND",
         (context.config.mirror.fuse_window,),
     )
     return max(0, context.config.mirror.max_removals - int(spent))

@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from hopshive import journal
+from hopshive.closure import chunks
 from hopshive.database import marks
-from hopshive.mirror.tree import MISSING, decoded, encoded
+from hopshive.mirror.tree import MISSING, decoded, encoded, requeue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,8 @@ Kind = Literal["unlink", "trash", "rename", "replace", "missing", "restore"]
 State = Literal["waiting", "held", "approved", "reported", "comparing"]
 # Seconds between two looks at what a human must decide on: it may have been put right.
 LOOK_AGAIN = 30.0
+# Descriptors that are put back into the queue in one transaction.
+MOST_AT_ONCE = 10_000
 # Room for a target. A path of HDFS may have 8000 characters.
 TARGET_BYTES = 8000
 _COLUMNS = "id, kind, path, target, inode, sd_id, txid, event_at, state, removal"
@@ -104,12 +107,17 @@ def hasten(tx: Transaction, path: str, wait: float) -> None:
 
 
 def look_at_once(tx: Transaction, path: str, *, whole: bool) -> None:
-    """Something came to a path: what is missing there, or beneath, goes back into the queue and keeps its time."""
-    tx.execute(
-        "UPDATE SDS s JOIN {state}.recheck r ON r.sd_id = s.SD_ID SET s.NAME = NULL"
-        " WHERE r.kind = 'missing' AND (r.path = %s OR %s AND r.path LIKE %s) AND s.NAME = %s",
-        (encoded(path), whole, _beneath(path), MISSING),
+    """Something came to a path: what is missing there, or beneath, goes back into the queue and keeps its time.
+
+    What somebody has locked, or more than `MOST_AT_ONCE`, is looked at when its time has come.
+    """
+    rows = tx.rows(
+        "SELECT sd_id FROM {state}.recheck WHERE kind = 'missing' AND (path = %s OR %s AND path LIKE %s) LIMIT %s",
+        (encoded(path), whole, _beneath(path), MOST_AT_ONCE),
     )
+    for some in chunks([sd_id for (sd_id,) in rows]):
+        sql = f"SELECT SD_ID FROM SDS WHERE SD_ID IN ({marks(some)}) AND NAME = %s FOR UPDATE SKIP LOCKED"
+        requeue(tx, [int(sd_id) for (sd_id,) in tx.rows(sql, (*some, MISSING))])
 
 
 def fitting(target: str) -> str:
