@@ -8,12 +8,13 @@ The keys are read from information_schema, never from a list: a site's own table
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hopshive.database import marks
+from hopshive.database import GIVEN, given, marks
 from hopshive.foreign_keys import ForeignKey, outgoing
+from hopshive.schema.cascades import INODE_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -40,7 +41,7 @@ class ClosureError(Exception):
 class Table:
     """Columns in their order; `key`: the primary key, empty without one; `unique`: the other unique keys.
 
-    `needed` must be given on an INSERT; in `folded` upper and lower case are one.
+    `needed` must be given on an INSERT; in `folded` upper and lower case are one. `indexes`: one that begins with a column.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Table:
     unique: tuple[tuple[str, ...], ...] = ()
     needed: frozenset[str] = frozenset()
     folded: frozenset[str] = frozenset()
+    indexes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -132,11 +134,16 @@ def read(tx: Transaction) -> Graph:
     ):
         columns.setdefault(table, []).append(tuple(rest))
     unique: dict[tuple[str, str], list[str]] = {}
-    for table, index, column in tx.rows(
-        "SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME FROM information_schema.STATISTICS"
-        " WHERE TABLE_SCHEMA = DATABASE() AND NON_UNIQUE = 0 ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX"
+    indexes: dict[str, dict[str, str]] = {}
+    for table, index, column, is_unique, place in tx.rows(
+        "SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, NON_UNIQUE = 0, SEQ_IN_INDEX FROM information_schema.STATISTICS"
+        " WHERE TABLE_SCHEMA = DATABASE() AND INDEX_TYPE = 'BTREE'"
+        " ORDER BY TABLE_NAME, INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX"
     ):
-        unique.setdefault((table, index), []).append(column)
+        if is_unique:
+            unique.setdefault((table, index), []).append(column)
+        if place == 1:
+            indexes.setdefault(table, {}).setdefault(column, index)
     tables = {
         name: Table(
             name=name,
@@ -147,10 +154,12 @@ def read(tx: Transaction) -> Graph:
                 row[0] for row in rows if row[1] == "NO" and row[2] is None and "auto_increment" not in row[3].lower()
             ),
             folded=frozenset(row[0] for row in rows if str(row[4]).endswith("_ci")),
+            indexes=indexes.get(name, {}),
         )
         for name, rows in columns.items()
     }
-    keys = tuple(key for key in outgoing(tx) if key.to in tables)
+    # The table of inodes may stand in the same database.
+    keys = tuple(key for key in outgoing(tx) if key.to in tables and key.name != INODE_KEY)
     for key in keys:
         if len(key.columns) > 1:
             raise ClosureError(
@@ -161,8 +170,8 @@ def read(tx: Transaction) -> Graph:
     lacking = sorted(OWNERS.keys() - {key.table for key in found.children("SDS", cascading=True)})
     if lacking:
         raise ClosureError(
-            f"No cascading foreign key leads from SDS to {', '.join(lacking)} in this database: hopshive's schema is not"
-            " applied to it, or was removed."
+            f"No cascading foreign key leads from SDS to {', '.join(lacking)} in the database {tx.value('SELECT DATABASE()')}:"
+            " hopshive's schema is not applied to it, or was removed."
         )
     return found
 
@@ -172,7 +181,7 @@ def read(tx: Transaction) -> Graph:
 
 def chunks(values: Collection[object]) -> Iterator[list[object]]:
     """For IN lists."""
-    ordered = list(values)
+    ordered = list(dict.fromkeys(values))
     for start in range(0, len(ordered), CHUNK):
         yield ordered[start : start + CHUNK]
 
@@ -183,19 +192,47 @@ def quoted(columns: Sequence[str]) -> str:
 
 
 def select(
-    tx: Transaction, table: str, columns: Sequence[str], by: str, values: Collection[object], lock: str = ""
+    tx: Transaction, table: Table, columns: Sequence[str], by: str, values: Collection[object], lock: str = ""
 ) -> list[Row]:
     """Rows whose column `by` has one of the values. `lock`: FOR UPDATE, LOCK IN SHARE MODE."""
+    wanted = ", ".join(f"t.`{column}`" for column in columns)
     found: list[Row] = []
     for some in chunks(values):
-        sql = f"SELECT {quoted(columns)} FROM `{table}` WHERE `{by}` IN ({marks(some)}) {lock}"
-        found += tx.rows(sql, some)
+        rows, argument = _found_by(table, by, some)
+        found += tx.rows(f"SELECT {wanted} FROM {rows} {lock}", argument)
     return found
 
 
-def delete(tx: Transaction, table: str, by: str, values: Collection[object]) -> int:
+def delete(tx: Transaction, table: Table, by: str, values: Collection[object]) -> int:
     """Delete rows whose column `by` has one of the values; how many there were."""
-    return sum(tx.execute(f"DELETE FROM `{table}` WHERE `{by}` IN ({marks(some)})", some) for some in chunks(values))
+    gone = 0
+    for some in chunks(values):
+        rows, argument = _found_by(table, by, some)
+        gone += tx.execute(f"DELETE t FROM {rows}", argument)
+    return gone
+
+
+def _found_by(table: Table, by: str, values: Sequence[object]) -> tuple[str, Sequence[object]]:
+    """Rows `t` of a table for FROM, each found by the index, so that nobody waits for the lock of another; and the argument."""
+    index = table.indexes.get(by)
+    if index is None or not all(isinstance(value, int) for value in values):
+        return f"`{table.name}` t WHERE t.`{by}` IN ({marks(values)})", values
+    return f"{GIVEN} STRAIGHT_JOIN `{table.name}` t FORCE INDEX (`{index}`) ON t.`{by}` = v.id", [given(values)]
+
+
+def weights(tx: Transaction, keys: Graph, owner: str, ids: Collection[int]) -> dict[int, int]:
+    """How many rows go with each of some objects, itself and its descriptor left out."""
+    found: Counter[int] = Counter()
+    children = [key for key in keys.children(owner, cascading=True) if key.table not in OWNERS]
+    for some in chunks(ids) if children else ():
+        counts, arguments = [], list[object]()
+        for key in children:
+            rows, argument = _found_by(keys.tables[key.table], key.column, some)
+            counts.append(f"SELECT t.`{key.column}` AS id, COUNT(*) AS number FROM {rows} GROUP BY t.`{key.column}`")
+            arguments += argument
+        sql = f"SELECT id, SUM(number) FROM ({' UNION ALL '.join(counts)}) counts GROUP BY id"
+        found.update({id_: int(number) for id_, number in tx.rows(sql, arguments)})
+    return found
 
 
 def collect(tx: Transaction, keys: Graph, seeds: Mapping[str, Mapping[int, int]]) -> dict[str, Found]:
@@ -216,7 +253,7 @@ def collect(tx: Transaction, keys: Graph, seeds: Mapping[str, Mapping[int, int]]
             column: str, owner_of: Mapping[Any, int], table: Table = table, rows: Any = rows, at: Any = identity
         ) -> None:
             where = table.columns.index(column)
-            for row in select(tx, table.name, table.columns, column, owner_of.keys(), "FOR UPDATE"):
+            for row in select(tx, table, table.columns, column, owner_of.keys(), "FOR UPDATE"):
                 rows.setdefault(tuple(row[i] for i in at), (row, owner_of[row[where]]))
 
         if name in seeds:
@@ -260,7 +297,7 @@ def referred(tx: Transaction, keys: Graph, found: Mapping[str, Found]) -> dict[i
         for child, column in [(name, keys.tables[name].key[0])] + [(k.table, k.column) for k in keys.contents(name)]:
             columns = keys.tables[child].columns
             at = columns.index(column)
-            for row in select(tx, child, columns, column, ids):
+            for row in select(tx, keys.tables[child], columns, column, ids):
                 part = parts[row[at]].setdefault(child, Found(columns))
                 part.rows.append(row)
         for id_ in ids:

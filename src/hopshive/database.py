@@ -7,6 +7,7 @@ Isolation is READ COMMITTED, on MariaDB as on NDB (which has no other).
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,7 @@ import pymysql
 from pymysql.constants import CR, ER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 Row = tuple[Any, ...]
 
@@ -146,6 +147,16 @@ class Transaction:
 def marks(values: Sequence[object]) -> str:
     """Placeholders for `IN (...)`: `%s, %s, %s`."""
     return ", ".join(["%s"] * len(values))
+
+
+# Numbers as a table that is joined first, which costs one look into an index for each. With IN (...) the optimizer prefers to
+# read a small table from its start, hint or not; what locks would then wait for each row on its way that somebody has locked.
+GIVEN = "JSON_TABLE(%s, '$[*]' COLUMNS (id BIGINT PATH '$')) v"
+
+
+def given(ids: Iterable[object]) -> str:
+    """The argument of GIVEN."""
+    return json.dumps(list(ids))
 
 
 class Database:

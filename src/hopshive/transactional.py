@@ -114,7 +114,7 @@ def take(tx: Transaction, keys: Graph, scopes: Sequence[Scope]) -> dict[int, Row
         return taken
     partitions = bool(scopes[0].partition)
     where = [(named, clause) for named in _NAMED for clause in _clauses(named, scopes)]
-    aborted = _abort(tx, _open_writers(tx, where))
+    aborted = _abort(tx, keys, _open_writers(tx, where))
     # Trailing blanks do not count in any collation of these columns.
     index = {(s.database.lower(), s.table.lower(), s.partition.rstrip(" ")): s.owner for s in scopes}
     writers: dict[int, set[int]] = {}
@@ -189,12 +189,12 @@ def _open_writers(tx: Transaction, where: Iterable[tuple[_Named, tuple[str, list
     return found
 
 
-def _abort(tx: Transaction, writers: Collection[int]) -> set[int]:
+def _abort(tx: Transaction, keys: Graph, writers: Collection[int]) -> set[int]:
     """Abort those that are still open, as AbortTxnsFunction does; which they were."""
     if not writers:
         return set()
     # In the order of Hive, so that neither waits for the other: it locks TXNS first.
-    states = select(tx, "TXNS", ("TXN_ID", "TXN_STATE"), "TXN_ID", sorted(writers), "FOR UPDATE")
+    states = select(tx, keys.tables["TXNS"], ("TXN_ID", "TXN_STATE"), "TXN_ID", sorted(writers), "FOR UPDATE")
     found = {txn for txn, state in states if state == "o"}
     for some in chunks(sorted(found)):
         tx.execute(
@@ -207,7 +207,7 @@ def _abort(tx: Transaction, writers: Collection[int]) -> set[int]:
         ("HIVE_LOCKS", "HL_TXNID"),
         ("REPL_TXN_MAP", "RTM_TARGET_TXN_ID"),
     ):
-        delete(tx, table, column, found)
+        delete(tx, keys.tables[table], column, found)
     return found
 
 
@@ -217,7 +217,7 @@ def _remember_aborted(
     """Copy what says that a transaction was aborted; of a partition also its write ids, which stay with the table."""
     columns = keys.tables["TXNS"].columns
     at, state = columns.index("TXN_ID"), columns.index("TXN_STATE")
-    aborted = [row for row in select(tx, "TXNS", columns, "TXN_ID", sorted(writers)) if row[state] == "a"]
+    aborted = [row for row in select(tx, keys.tables["TXNS"], columns, "TXN_ID", sorted(writers)) if row[state] == "a"]
     for row in aborted:
         for owner in writers[row[at]]:
             _add(taken[owner], "TXNS", columns, row)

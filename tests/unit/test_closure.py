@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from hopshive import schema
 from hopshive.closure import ClosureError, collect, graph, parents_first, read, referred
 from hopshive.foreign_keys import ForeignKey
 from tests.journal_world import World, open_world
@@ -91,6 +93,16 @@ def test_a_stock_schema_is_named_as_the_reason(mariadb: MariaDB, hive_home: Path
         database = metastore.database()
         with database.reading() as tx, pytest.raises(ClosureError, match="from SDS to DBS, PARTITIONS, TBLS"):
             read(tx)
+        database.close()
+
+
+def test_inodes_may_stand_in_the_database_of_the_metastore(mariadb: MariaDB, hive_home: Path) -> None:
+    with with_stock(mariadb, hive_home, "ms_alone") as stock:
+        metastore = replace(stock, names=replace(stock.names, inodes="ms_alone.hdfs_inodes"))
+        schema.apply(metastore.server, metastore.names)
+        database = metastore.database()
+        with database.reading() as tx:
+            assert "hdfs_inodes" not in {key.to for key in graph(tx).keys}
         database.close()
 
 

@@ -44,14 +44,14 @@ def test_a_foreign_key_that_nobody_knows_protects() -> None:
         for table, column in (("SDS", "CD_ID"), ("SITE", "CD"), ("COLUMNS_V2", "CD_ID"))
     ]
     indexes = {("COLUMNS_V2", "CD_ID"): "PRIMARY"}
-    (found,) = kinds(keys, ["CDS"], indexes)
+    (found,) = kinds("metastore", keys, ["CDS"], indexes)
     assert [key.table for key in found.references] == ["SDS", "SITE"]
     assert [key.table for key in found.parts] == ["COLUMNS_V2"]
 
 
 def test_a_database_without_foreign_keys_is_refused() -> None:
-    with pytest.raises(ReferencesError, match="No foreign key leads to SDS"):
-        kinds([], ["SDS", "CDS"], {})
+    with pytest.raises(ReferencesError, match="No foreign key leads to SDS of the database metastore"):
+        kinds("metastore", [], ["SDS", "CDS"], {})
 
 
 # --- each kind --------------------------------------------------------------------------------------------------------

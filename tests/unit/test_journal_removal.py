@@ -397,3 +397,73 @@ def test_a_transaction_has_as_many_statements_for_many_objects_as_for_one(
         counts.append((removing, len(statements)))
     assert counts[0] == counts[1]
     assert max(counts[0]) < 60
+
+
+# What tells the rows of the other database in each table that a removal locks.
+HELD = {
+    "DBS": "DB_ID",
+    "TBLS": "TBL_ID",
+    "TABLE_PARAMS": "TBL_ID",
+    "PARTITIONS": "PART_ID",
+    "PARTITION_PARAMS": "PART_ID",
+    "PARTITION_KEY_VALS": "PART_ID",
+    "PART_COL_STATS": "PART_ID",
+    "SDS": "SD_ID",
+    "SD_PARAMS": "SD_ID",
+    "TXNS": "TXN_ID",
+}
+
+
+def test_nobody_who_holds_other_rows_is_waited_for(world: World) -> None:
+    """A metastore that renames a large table holds all of its rows for minutes."""
+    names = [f"p={number}" for number in range(40)]
+    with world.write() as write:
+        write.transaction(60, "o")
+        write.transaction(61, "o")
+        database, other = write.database("d"), write.database("other")
+        table, held = write.table(database, "t", acid=True), write.table(other, "t", acid=True)
+        write.partitions(table, names)
+        partitions = write.partitions(held, names)
+        write.wrote(table, 60, 1, "p=1", done=False)
+    with world.database.transaction() as tx:
+        tx.execute("SET SESSION innodb_lock_wait_timeout = 1")
+    ids = {
+        "DB_ID": [other.id],
+        "TBL_ID": [held.id],
+        "PART_ID": [one.id for one in partitions],
+        "SD_ID": [one.sd_id for one in (other, held, *partitions)],
+        "TXN_ID": [61],
+    }
+    with world.metastore.cursor() as holder:
+        holder.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        holder.execute("BEGIN")
+        for name, key in HELD.items():
+            # One by one: many at once would be looked for in the whole table, and others' rows be locked on the way.
+            assert sum(
+                holder.execute(f"SELECT 1 FROM {name} WHERE {key} = %s FOR UPDATE", (id_,)) for id_ in ids[key]
+            ), name
+        assert len(world.remove(database)) == 42
+        assert world.restore().conflicts == []
+        holder.execute("ROLLBACK")
+
+
+def test_objects_with_many_rows_go_a_few_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with world.write() as write:
+        table = write.table(write.database("d"), "t")
+        partitions = write.partitions(table, [f"p={number}" for number in range(9)])
+    before = world.dump()
+    rows = sum(
+        world.metastore.execute(f"SELECT COUNT(*) FROM {name} WHERE PART_ID = {partitions[0].id}")[0][0]
+        for name in ("PARTITION_PARAMS", "PARTITION_KEY_VALS", "PART_COL_STATS", "PART_PRIVS", "PART_COL_PRIVS")
+    )
+    for most, steps in ((4 * rows, [4, 4, 2]), (1, [1] * 8 + [2])):
+        monkeypatch.setattr("hopshive.journal.removal.MOST_ROWS", most)
+        number, done = world.begin(), []
+        progress = journal.Progress([], False)
+        while not progress.done:
+            with world.database.transaction() as tx:
+                progress = journal.remove_next(tx, number, [table.sd_id], FS, 100)
+            done.append(len(progress.removed))
+        assert [one for one in done if one] == steps
+        assert world.restore().conflicts == []
+        assert world.dump() == before

@@ -371,3 +371,24 @@ def _to_the_end(world: World, seed: random.Random, step: Callable[[Any, int, int
             except Interrupted:
                 done = False
                 world.database.close()
+
+
+def test_large_entries_come_back_a_few_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with world.write() as write:
+        table = write.table(write.database("d"), "t")
+        partitions = write.partitions(table, [f"p={number}" for number in range(5)])
+    before = world.dump()
+    world.remove(*partitions)
+    ids = [one.id for one in world.entries()]
+    size = max(row[0] for row in world.metastore.execute("SELECT LENGTH(content) FROM {state}.journal"))
+    for most, steps in ((2 * size, [2, 2, 1]), (1, [1] * 5)):
+        monkeypatch.setattr("hopshive.journal.restore.MOST_BYTES", most)
+        done, progress = [], journal.RestoreProgress([], [], [], False)
+        while not progress.done:
+            with world.database.transaction() as tx:
+                progress = journal.restore_next(tx, ids, 100)
+            done.append(len(progress.restored))
+        assert done == steps
+        assert world.dump() == before
+        world.remove(*partitions)
+        ids = [one.id for one in world.entries()]

@@ -15,7 +15,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hopshive.database import Contention, marks
+from hopshive.database import GIVEN, Contention, given
 from hopshive.garbage.inodes import Inodes
 from hopshive.garbage.named import Names
 from hopshive.garbage.references import read_kinds
@@ -182,7 +182,11 @@ class Cleaner:
             left = set(done.left) if done else set()
             gone = [id_ for id_ in ids if id_ not in left]
             if gone:
-                tx.execute(f"DELETE FROM {{state}}.candidate WHERE kind = %s AND id IN ({marks(gone)})", (kind, *gone))
+                tx.execute(
+                    f"DELETE c FROM {GIVEN} STRAIGHT_JOIN {{state}}.candidate c FORCE INDEX (PRIMARY)"
+                    " ON c.kind = %s AND c.id = v.id",
+                    (given(gone), kind),
+                )
         if done:
             self._account(done)
         if not gone:

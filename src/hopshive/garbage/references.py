@@ -122,7 +122,9 @@ def _same(key: ForeignKey) -> str:
     return " AND ".join(f"r.{column} = g.{to}" for column, to in zip(key.columns, key.to_columns, strict=True))
 
 
-def kinds(keys: Iterable[ForeignKey], tables: Iterable[str], indexes: Mapping[tuple[str, str], str]) -> list[Kind]:
+def kinds(
+    database: str, keys: Iterable[ForeignKey], tables: Iterable[str], indexes: Mapping[tuple[str, str], str]
+) -> list[Kind]:
     """The kinds of garbage in a database with these tables and foreign keys, in the order in which they set others free.
 
     `indexes`: one that begins with a column, by table and column. Raises ReferencesError if nothing protects a kind: a
@@ -138,8 +140,8 @@ def kinds(keys: Iterable[ForeignKey], tables: Iterable[str], indexes: Mapping[tu
         references = tuple(key for key in keys if key.to == root.table and key not in of_parts)
         if not references and not root.owner:
             raise ReferencesError(
-                f"No foreign key leads to {root.table}: this is not the schema that schematool makes, and nothing in it can be "
-                "told from garbage. Nothing was collected."
+                f"No foreign key leads to {root.table} of the database {database}: this is not the schema that schematool makes, "
+                "and nothing in it can be told from garbage. Nothing was collected."
             )
         parts = tuple(
             Part(key.table, key.column, _plain(indexes[key.table, key.column])) for key in keys if key in of_parts
@@ -167,8 +169,9 @@ def read_kinds(tx: Transaction) -> list[Kind]:
     for key in keys:
         for name in (key.table, *key.columns, *key.to_columns):
             _plain(name)
+    database = str(tx.value("SELECT DATABASE()"))
     tables = tx.rows("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()")
-    return kinds(keys, [str(row[0]) for row in tables], indexes)
+    return kinds(database, keys, [str(row[0]) for row in tables], indexes)
 
 
 def _plain(name: str) -> str:

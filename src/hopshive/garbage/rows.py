@@ -16,10 +16,10 @@ Why a row that is in use is never deleted, and no statement of the metastore fai
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hopshive.database import GIVEN, given
 from hopshive.garbage.subject import Collected, Page
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from hopshive.garbage.references import Kind
 
 LOWEST = -(1 << 63)
-# Ids as a table that is joined first, one look into an index for each. With IN (...) the optimizer prefers to read a small table
-# from its start, hint or not; a DELETE would then wait for each row on its way that somebody has locked.
-_GIVEN = "JSON_TABLE(%s, '$[*]' COLUMNS (id BIGINT PATH '$')) v"
 
 
 @dataclass(frozen=True)
@@ -73,24 +70,24 @@ class Rows:
         if not keys:
             return done
         key = self.kind.root.key
-        among = f"{_GIVEN} STRAIGHT_JOIN {self.name} g FORCE INDEX (PRIMARY) ON g.{key} = v.id"
+        among = f"{GIVEN} STRAIGHT_JOIN {self.name} g FORCE INDEX (PRIMARY) ON g.{key} = v.id"
         locked = _ids(tx, f"SELECT g.{key} FROM {among} FOR UPDATE SKIP LOCKED", keys)
         if len(locked) < len(set(keys)):
             done.left = sorted(set(_ids(tx, f"SELECT g.{key} FROM {among}", keys)) - set(locked))
         unused = _ids(tx, f"SELECT g.{key} FROM {among} WHERE {self.kind.unused}", locked) if locked else []
         if not unused:
             return done
-        given = (_json(unused),)
+        ids = (given(unused),)
         for onward in self.kind.onward:
             tx.execute(
                 f"INSERT IGNORE INTO {{state}}.candidate (kind, id) SELECT DISTINCT %s, o.{onward.column}"
-                f" FROM {_GIVEN} STRAIGHT_JOIN {onward.table} o ON o.{onward.key} = v.id WHERE o.{onward.column} IS NOT NULL",
-                (onward.kind, *given),
+                f" FROM {GIVEN} STRAIGHT_JOIN {onward.table} o ON o.{onward.key} = v.id WHERE o.{onward.column} IS NOT NULL",
+                (onward.kind, *ids),
             )
         for part in self.kind.parts:
-            rows = f"{_GIVEN} STRAIGHT_JOIN {part.table} p FORCE INDEX ({part.index}) ON p.{part.column} = v.id"
-            done.add(part.table, tx.execute(f"DELETE p FROM {rows}", given))
-        done.add(self.name, tx.execute(f"DELETE g FROM {among}", given))
+            rows = f"{GIVEN} STRAIGHT_JOIN {part.table} p FORCE INDEX ({part.index}) ON p.{part.column} = v.id"
+            done.add(part.table, tx.execute(f"DELETE p FROM {rows}", ids))
+        done.add(self.name, tx.execute(f"DELETE g FROM {among}", ids))
         return done
 
     def count(self, tx: Transaction) -> Mapping[str, int]:
@@ -100,8 +97,4 @@ class Rows:
 
 
 def _ids(tx: Transaction, sql: str, ids: Sequence[int]) -> list[int]:
-    return [int(row[0]) for row in tx.rows(sql, (_json(ids),))]
-
-
-def _json(ids: Sequence[int]) -> str:
-    return json.dumps(list(ids))
+    return [int(row[0]) for row in tx.rows(sql, (given(ids),))]

@@ -23,6 +23,7 @@ from hopshive.closure import (
     graph,
     referred,
     select,
+    weights,
 )
 from hopshive.database import DatabaseError, marks
 from hopshive.journal.content import encode, fragment
@@ -33,12 +34,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from hopshive.closure import Table
     from hopshive.database import Transaction
     from hopshive.paths import FileSystem
 
 Kind = Literal["partition", "table", "database"]
 # Bytes of journal.name; what is longer is cut there, and whole in the content.
 NAME_BYTES = 1100
+# Rows that go with the objects of one transaction, which are held in memory: statistics of a wide table are thousands for a few
+# partitions. Some tens of megabytes.
+MOST_ROWS = 10_000
 _TABLE_OF: Mapping[Kind, str] = {"database": "DBS", "table": "TBLS", "partition": "PARTITIONS"}
 
 
@@ -128,7 +133,7 @@ def remove_next(tx: Transaction, removal: int, sd_ids: Sequence[int], fs: FileSy
     keys = graph(tx)
     removed: list[Removed] = []
     for some in chunks(sorted(set(sd_ids))):
-        batch, complete = _choose(tx, some, limit - len(removed))
+        batch, complete = _choose(tx, keys, some, limit - len(removed))
         removed += _remove(tx, keys, removal, "partition", batch.partitions, fs)
         removed += _remove(tx, keys, removal, "table", batch.tables, fs)
         removed += _remove(tx, keys, removal, "database", batch.databases, fs)
@@ -146,15 +151,14 @@ def remove_next(tx: Transaction, removal: int, sd_ids: Sequence[int], fs: FileSy
 # --- choosing ---------------------------------------------------------------------------------------------------------
 
 
-def _choose(tx: Transaction, sd_ids: Sequence[object], limit: int) -> tuple[_Batch, bool]:
+def _choose(tx: Transaction, keys: Graph, sd_ids: Sequence[object], limit: int) -> tuple[_Batch, bool]:
     """Up to `limit` objects, locked from the root down: who holds a parent's row keeps others from adding children to it.
 
     Also whether nothing is left of these descriptors after them.
     """
     among = marks(sd_ids)
-    databases = _ids(
-        tx, f"SELECT DB_ID FROM DBS WHERE SD_ID IN ({among}) AND NAME <> 'default' ORDER BY DB_ID FOR UPDATE", sd_ids
-    )
+    found = select(tx, keys.tables["DBS"], ("DB_ID", "NAME"), "SD_ID", sd_ids, "FOR UPDATE")
+    databases = sorted(id_ for id_, name in found if name != "default")
     tables = _ids(tx, f"SELECT TBL_ID FROM TBLS WHERE SD_ID IN ({among}) LIMIT %s", [*sd_ids, limit])
     if databases and len(tables) < limit:
         of_databases = f"SELECT TBL_ID FROM TBLS WHERE DB_ID IN ({marks(databases)}) LIMIT %s"
@@ -162,17 +166,18 @@ def _choose(tx: Transaction, sd_ids: Sequence[object], limit: int) -> tuple[_Bat
         more = _ids(tx, of_databases, [*databases, limit])
         tables = list(dict.fromkeys([*tables, *more]))[:limit]
     all_tables = len(tables) < limit
-    tables = _lock(tx, "TBLS", tables)
+    tables = _lock(tx, keys.tables["TBLS"], tables)
     partitions = _ids(tx, f"SELECT PART_ID FROM PARTITIONS WHERE SD_ID IN ({among}) LIMIT %s", [*sd_ids, limit])
     if tables and len(partitions) < limit:
         of_tables = f"SELECT PART_ID FROM PARTITIONS WHERE TBL_ID IN ({marks(tables)}) LIMIT %s"
         more = _ids(tx, of_tables, [*tables, limit])
         partitions = list(dict.fromkeys([*partitions, *more]))[:limit]
-    batch = _Batch(partitions=_lock(tx, "PARTITIONS", partitions))
-    if len(partitions) == limit:
+    locked = _lock(tx, keys.tables["PARTITIONS"], partitions)
+    batch = _Batch(partitions=_light(tx, keys, "PARTITIONS", locked))
+    if len(partitions) == limit or len(batch) < len(locked):
         return batch, False
     # Fewer than asked for: none of these tables has another.
-    batch.tables = tables[: limit - len(batch)]
+    batch.tables = _light(tx, keys, "TBLS", tables[: limit - len(batch)])
     if not all_tables or len(batch.tables) < len(tables):
         return batch, False
     batch.databases = databases[: limit - len(batch)]
@@ -183,9 +188,19 @@ def _ids(tx: Transaction, sql: str, arguments: Sequence[object]) -> list[int]:
     return [row[0] for row in tx.rows(sql, arguments)]
 
 
-def _lock(tx: Transaction, table: str, ids: Collection[int]) -> list[int]:
+def _lock(tx: Transaction, table: Table, ids: Collection[int]) -> list[int]:
     """Those that are still there, in order, so that two transactions lock them in the same."""
-    return [row[0] for row in select(tx, table, (OWNERS[table],), OWNERS[table], sorted(ids), "FOR UPDATE")]
+    return [row[0] for row in select(tx, table, table.key, table.key[0], sorted(ids), "FOR UPDATE")]
+
+
+def _light(tx: Transaction, keys: Graph, table: str, ids: list[int]) -> list[int]:
+    """The first of some objects, at least one, that do not have more rows together than one transaction takes."""
+    rows, weight = 0, weights(tx, keys, table, ids)
+    for number, id_ in enumerate(ids):
+        rows += weight.get(id_, 0)
+        if rows > MOST_ROWS and number:
+            return ids[:number]
+    return ids
 
 
 def _unowned(tx: Transaction, sd_ids: Sequence[object]) -> list[int]:
@@ -210,6 +225,7 @@ def _remove(
         return []
     objects = _describe(tx, kind, ids)
     table = _TABLE_OF[kind]
+    locations = _hold(tx, keys, objects)
     kept = _kept(tx, keys, table, objects)
     seeds = {
         table: {one.id: number for number, one in enumerate(objects)},
@@ -221,7 +237,7 @@ def _remove(
     _bound(tx, objects)
     found = collect(tx, keys, seeds)
     _add_of_views(tx, keys, found, views)
-    _locate(tx, kind, objects, found, fs)
+    _locate(kind, objects, found, locations, fs)
     _unbind(found)
     shared = referred(tx, keys, found)
     for number, one in enumerate(objects):
@@ -231,23 +247,25 @@ def _remove(
     _write(tx, removal, keys.version, objects, found, shared, named)
     _offer_shared(tx, shared)
     for key in keys.children("MV_CREATION_METADATA") if views else []:
-        delete(tx, key.table, key.column, views)
-    delete(tx, "MV_CREATION_METADATA", "MV_CREATION_METADATA_ID", views)
-    _delete(tx, table, objects, found)
+        delete(tx, keys.tables[key.table], key.column, views)
+    delete(tx, keys.tables["MV_CREATION_METADATA"], "MV_CREATION_METADATA_ID", views)
+    _delete(tx, keys, table, objects, found)
     return [Removed(one.kind, one.name, one.path) for one in objects]
 
 
-def _delete(tx: Transaction, table: str, objects: Sequence[_Object], found: Mapping[str, Found]) -> None:
+def _delete(tx: Transaction, keys: Graph, table: str, objects: Sequence[_Object], found: Mapping[str, Found]) -> None:
     """Delete the descriptors, and with them all else; and the owners without a descriptor of their own."""
     sds = set(found["SDS"].column("SD_ID")) if "SDS" in found else set()
-    gone = delete(tx, "SDS", "SD_ID", sds)
+    owners, key = keys.tables[table], OWNERS[table]
+    gone = delete(tx, keys.tables["SDS"], "SD_ID", sds)
     alone = [one.id for one in objects if one.sd_id not in sds]
-    gone += delete(tx, table, OWNERS[table], alone)
-    left = select(tx, table, (OWNERS[table],), OWNERS[table], [one.id for one in objects])
+    gone += delete(tx, owners, key, alone)
+    left = select(tx, owners, (key,), key, [one.id for one in objects])
     if left or gone != len(sds) + len(alone):
         # The rows were locked: this cannot happen while the foreign keys are what was read.
         raise DatabaseError(
-            f"The deletion of {len(objects)} rows of {table} took others than the foreign keys say: nothing was removed."
+            f"The deletion of {len(objects)} rows of {table}, {objects[0].name} first, took others than the foreign keys say:"
+            " nothing was removed."
             " Was the schema changed while hopshive ran? Restart it."
         )
 
@@ -279,6 +297,12 @@ def _describe(tx: Transaction, kind: Kind, ids: Sequence[int]) -> list[_Object]:
     ]
 
 
+def _hold(tx: Transaction, keys: Graph, objects: Sequence[_Object]) -> dict[int | None, str | None]:
+    """The locations of the descriptors. Locked from now on, so nobody can make one of them its own too."""
+    sds = [one.sd_id for one in objects if one.sd_id is not None]
+    return dict(select(tx, keys.tables["SDS"], ("SD_ID", "LOCATION"), "SD_ID", sds, "FOR UPDATE"))
+
+
 def _kept(tx: Transaction, keys: Graph, table: str, objects: Sequence[_Object]) -> dict[int, list[SharedObject]]:
     """Descriptors that more than one object owns. They stay, and are put back like other shared rows, with what is theirs."""
     sds = {one.sd_id for one in objects if one.sd_id is not None}
@@ -286,7 +310,7 @@ def _kept(tx: Transaction, keys: Graph, table: str, objects: Sequence[_Object]) 
     seen: set[int] = set()
     kept: dict[int, list[SharedObject]] = {}
     for owner, key in OWNERS.items():
-        for sd_id, id_ in select(tx, owner, ("SD_ID", key), "SD_ID", sorted(sds)):
+        for sd_id, id_ in select(tx, keys.tables[owner], ("SD_ID", key), "SD_ID", sorted(sds)):
             if sd_id in seen or owner != table or id_ not in mine:
                 kept[sd_id] = []
             seen.add(sd_id)
@@ -310,11 +334,13 @@ def _bound(tx: Transaction, objects: Sequence[_Object]) -> None:
 
 
 def _locate(
-    tx: Transaction, kind: Kind, objects: Sequence[_Object], found: Mapping[str, Found], fs: FileSystem
+    kind: Kind,
+    objects: Sequence[_Object],
+    found: Mapping[str, Found],
+    locations: Mapping[int | None, str | None],
+    fs: FileSystem,
 ) -> None:
     """Find the paths."""
-    wanted = [one.sd_id for one in objects if one.sd_id is not None]
-    locations: dict[int | None, str | None] = dict(select(tx, "SDS", ("SD_ID", "LOCATION"), "SD_ID", wanted))
     for one in objects:
         one.path = fs.path_of(locations.get(one.sd_id)) or ""
     if kind == "database":
@@ -343,7 +369,7 @@ def _add_of_views(tx: Transaction, keys: Graph, found: dict[str, Found], views: 
         rows = found.setdefault(key.table, Found(columns))
         known = set(rows.rows)
         at = columns.index(key.column)
-        for row in select(tx, key.table, columns, key.column, views, "FOR UPDATE"):
+        for row in select(tx, keys.tables[key.table], columns, key.column, views, "FOR UPDATE"):
             if row not in known:
                 rows.rows.append(row)
                 rows.owners.append(views[row[at]])

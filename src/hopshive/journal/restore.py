@@ -14,7 +14,7 @@ import pymysql
 
 from hopshive import transactional
 from hopshive.closure import BINDING, OWNERS, SHARED, Found, chunks, graph, quoted, select
-from hopshive.database import Contention, marks
+from hopshive.database import GIVEN, Contention, given, marks
 from hopshive.journal.content import Content, ContentError, decode, encode, fragment
 from hopshive.journal.record import COLUMNS, REFERENCE, WAITING, Entry, entry
 from hopshive.transactional import Scope, replaced
@@ -32,6 +32,8 @@ _PARENT = {"CTLGS": "catalog", "DBS": "database", "TBLS": "table"}
 # Of statistics: the table that they are of, which may have another name by now.
 _NAMES = ("CAT_NAME", "DB_NAME", "TABLE_NAME")
 _MESSAGE = 1000
+# Of the contents of the entries of one transaction. They are compressed: in memory that is some tens of times as much.
+MOST_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ def restore_next(tx: Transaction, ids: Sequence[int], limit: int) -> RestoreProg
     keys = graph(tx)
     left = {row[0] for some in chunks(ids) for row in _left(tx, some)}
     ordered = [id_ for id_ in dict.fromkeys(ids) if id_ in left]
-    backs, refused = _load(tx, ordered[:limit])
+    now = _affordable(tx, ordered[:limit])
+    backs, refused = _load(tx, now)
     restored: list[Entry] = []
     for kind in _KINDS:
         step = _Step(kind, {id_: back for id_, back in backs.items() if back.entry.kind == kind})
@@ -124,11 +127,25 @@ def restore_next(tx: Transaction, ids: Sequence[int], limit: int) -> RestoreProg
         _bring_waiting(tx, keys)
     place = {id_: at for at, id_ in enumerate(ordered)}
     restored.sort(key=lambda one: place[one.id])
-    return RestoreProgress(restored, list(refused), list(refused.values()), len(ordered) <= limit)
+    return RestoreProgress(restored, list(refused), list(refused.values()), len(ordered) == len(now))
 
 
 def _left(tx: Transaction, ids: Sequence[object]) -> list[Row]:
     return tx.rows(f"SELECT id FROM {{state}}.journal WHERE state = 'removed' AND id IN ({marks(ids)})", ids)
+
+
+def _affordable(tx: Transaction, ids: Sequence[int]) -> Sequence[int]:
+    """The first of some entries, at least one, whose contents together are not more than one transaction takes."""
+    sizes: dict[int, int] = {}
+    for some in chunks(ids):
+        sql = f"SELECT id, LENGTH(content) FROM {{state}}.journal WHERE id IN ({marks(some)})"
+        sizes.update(tx.rows(sql, some))
+    total = 0
+    for number, id_ in enumerate(ids):
+        total += sizes.get(id_, 0)
+        if total > MOST_BYTES and number:
+            return ids[:number]
+    return ids
 
 
 def _load(tx: Transaction, ids: Sequence[int]) -> tuple[dict[int, _Back], dict[int, str]]:
@@ -211,10 +228,11 @@ def _rename(tx: Transaction, step: _Step) -> None:
     now: dict[int, tuple[str, ...]] = {}
     for some in chunks({table for table in tables.values() if table is not None}):
         sql = (
-            "SELECT t.TBL_ID, d.CTLG_NAME, d.NAME, t.TBL_NAME FROM TBLS t JOIN DBS d ON d.DB_ID = t.DB_ID"
-            f" WHERE t.TBL_ID IN ({marks(some)}) LOCK IN SHARE MODE"
+            f"SELECT t.TBL_ID, d.CTLG_NAME, d.NAME, t.TBL_NAME FROM {GIVEN}"
+            " STRAIGHT_JOIN TBLS t FORCE INDEX (PRIMARY) ON t.TBL_ID = v.id"
+            " STRAIGHT_JOIN DBS d FORCE INDEX (PRIMARY) ON d.DB_ID = t.DB_ID LOCK IN SHARE MODE"
         )
-        now |= {table: tuple(names) for table, *names in tx.rows(sql, some)}
+        now |= {table: tuple(names) for table, *names in tx.rows(sql, (given(some),))}
     for id_, table in tables.items():
         back = step.backs[id_]
         names = now.get(table) if table is not None else None
@@ -269,7 +287,7 @@ def _compare(tx: Transaction, step: _Step) -> None:
         table = next(iter(wanted.values())).table
         by = table.key or table.columns
         values = {one.value(by[0]) for one in wanted.values()}
-        for row in select(tx, name, table.columns, by[0], values):
+        for row in select(tx, table, table.columns, by[0], values):
             one = wanted.get(_identity(table, table.columns, row, by))
             if one is None:
                 continue
@@ -353,7 +371,7 @@ def _find_orphans(tx: Transaction, keys: Graph, step: _Step) -> None:
             if key not in there:
                 # Held until the end of the transaction: nobody drops it meanwhile.
                 needed = {value for value, _one in rows} - coming
-                found = select(tx, key.to, (to_column,), to_column, needed, "LOCK IN SHARE MODE")
+                found = select(tx, keys.tables[key.to], (to_column,), to_column, needed, "LOCK IN SHARE MODE")
                 there[key] = {row[0] for row in found}
             known = coming | there[key]
             for value, one in rows:
@@ -444,7 +462,10 @@ def _bring(tx: Transaction, keys: Graph, table: Table, columns: tuple[str, ...],
     values = dict(zip(columns, row, strict=True))
     for key in keys.parents(table.name):
         value = values[key.column]
-        if value is not None and not select(tx, key.to, (key.to_column,), key.to_column, [value], "LOCK IN SHARE MODE"):
+        if value is None:
+            continue
+        to = keys.tables[key.to]
+        if not select(tx, to, (key.to_column,), key.to_column, [value], "LOCK IN SHARE MODE"):
             return False
     by = table.key or columns
     where = " AND ".join(f"`{column}` <=> %s" for column in by)
