@@ -82,20 +82,22 @@ class Cleaner:
 
     def status(self) -> dict[str, Any]:
         """`hopshive status --json`."""
-        content: dict[str, Any] = json.loads(self.command("status", "--json"))
-        return content
+        return self._told("status")
 
     def check(self) -> list[Difference]:
         """`hopshive check --json`: the differences between file system and metastore."""
-        done = self.host.run("hopshive", "check", "--json", check=False)
+        found = self._told("check")["differences"]
+        return [Difference(str(one["kind"]), json.dumps(one, sort_keys=True), one) for one in found]
+
+    def _told(self, command: str) -> dict[str, Any]:
+        """The JSON of a command whose exit code says what it found."""
+        done = self.host.run("hopshive", command, "--json", check=False)
         try:
-            content = json.loads(done.stdout)
+            content: dict[str, Any] = json.loads(done.stdout)
         except ValueError:
-            raise CommandError(
-                f"hopshive check: exit {done.returncode}: {done.stderr.strip() or done.stdout}"
-            ) from None
-        found = content["differences"] if isinstance(content, dict) else content
-        return [Difference(str(one.get("kind", "")), json.dumps(one, sort_keys=True), one) for one in found]
+            said = done.stderr.strip() or done.stdout
+            raise CommandError(f"hopshive {command}: exit {done.returncode}: {said}") from None
+        return content
 
 
 def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
