@@ -9,7 +9,8 @@ import pytest
 from hopshive.database import DatabaseUnavailable, Transaction
 from hopshive.errors import Refused
 from hopshive.leader import MirrorWork
-from hopshive.mirror import compare, follow
+from hopshive.mirror import binding, compare, follow
+from hopshive.mirror.context import look
 from hopshive.namenode import MissingEdits
 from hopshive.state import write_setting
 from tests.mirror_world import TRASH, World, empty_world
@@ -181,6 +182,35 @@ def test_a_table_that_only_spark_can_read_stays_without_the_directory_that_hive_
     world.files.delete(f"{data}/p=1")
     world.settle()
     assert world.objects() == {"d", "d.t", "d.t/p=2"}
+
+
+def test_the_second_directory_of_a_database_is_known_after_a_restart(world: World, db: int) -> None:
+    world.settle()
+    world.start()
+    for kind in ("external", "managed"):
+        assert world.objects() == {"d"}
+        world.files.delete(f"{world.root}/{kind}/d.db")
+        world.settle()
+    assert db
+    assert world.objects() == set()
+
+
+def test_a_database_that_moves_while_it_is_bound_is_bound_to_the_new_place(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.make_database("d")
+    world.files.mkdir(f"{world.root}/new")
+
+    def slow(*arguments: Any) -> Any:
+        monkeypatch.undo()
+        world.metastore.execute(f"UPDATE DBS SET DB_LOCATION_URI = '{world.uri}{world.root}/new' WHERE NAME = 'd'")
+        return look(*arguments)
+
+    monkeypatch.setattr(binding, "look", slow)
+    world.settle()
+    world.files.delete(f"{world.root}/new")
+    world.settle()
+    assert world.objects() == set()
 
 
 # --- what breaks off -----------------------------------------------------------------------------------------------
@@ -373,16 +403,22 @@ def test_a_partition_elsewhere_that_comes_back_before_its_table(world: World, db
 # --- many ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("moved", [True, False])
 def test_directories_that_were_all_made_anew_cost_few_statements(
-    world: World, db: int, monkeypatch: pytest.MonkeyPatch
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch, moved: bool
 ) -> None:
+    # As INSERT OVERWRITE of many partitions; Spark moves them from where it wrote them.
     table = world.make_table(db, "t", f"{world.root}/t")
     paths = [f"{world.root}/t/p={n}" for n in range(30)]
     world.make_partitions(table, paths)
     world.settle()
     for path in paths:
         world.files.delete(path)
-        world.files.mkdir(path)
+        if moved:
+            world.files.mkdir(f"{world.root}/staging/{path[-3:]}")
+            world.files.move(f"{world.root}/staging/{path[-3:]}", path)
+        else:
+            world.files.mkdir(path)
     count = 0
     execute = Transaction.execute
 
@@ -395,4 +431,5 @@ def test_directories_that_were_all_made_anew_cost_few_statements(
     world.settle()
     monkeypatch.undo()
     assert len(world.objects()) == 32
+    assert world.differences() == []
     assert count < 200

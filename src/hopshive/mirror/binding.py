@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hopshive.database import marks
 from hopshive.mirror import rechecks
 from hopshive.mirror.context import look
 from hopshive.mirror.rechecks import Recheck
@@ -98,13 +99,13 @@ def _bind_databases(context: Context) -> int:
         return 0
     found = look(context.namenode, [path for home in homes for _, path in home.locations])
     with context.database.transaction() as tx:
-        for home in homes:
+        # Those that were dropped, or moved, while the NameNode was asked are left for the next turn.
+        condition = f"SD_ID IS NULL AND DB_ID IN ({marks(homes)}) FOR UPDATE SKIP LOCKED"
+        free = [home for home in read_homes(context, tx, condition, [home.db_id for home in homes]) if home in homes]
+        for home in free:
             settle_database(context, tx, home, found)
-            tx.execute("UPDATE DBS SET SD_ID = %s WHERE DB_ID = %s AND SD_ID IS NULL", (home.sd_id, home.db_id))
-    for home in homes:
-        for _, path in home.locations:
-            context.known.add(path)
-    return len(homes)
+            tx.execute("UPDATE DBS SET SD_ID = %s WHERE DB_ID = %s", (home.sd_id, home.db_id))
+    return len(free)
 
 
 def read_homes(context: Context, tx: Transaction, condition: str, arguments: Iterable[object]) -> list[Home]:
@@ -119,6 +120,8 @@ def read_homes(context: Context, tx: Transaction, condition: str, arguments: Ite
 
 def settle_database(context: Context, tx: Transaction, home: Home, found: Found) -> bool:
     """Write a database's storage descriptor and bind it to a directory that is there; whether one is, or none is ours."""
+    for _, path in home.locations:
+        context.known.add(path)
     location, path = next(
         ((text, path) for text, path in home.locations if path in found.ids),
         home.locations[0] if home.locations else ("", ""),

@@ -102,11 +102,16 @@ def _forget_name(context: Context, recheck: Recheck, key: Key) -> None:
 
 
 def siblings(due: Sequence[Recheck]) -> tuple[list[list[Recheck]], list[Recheck]]:
-    """Groups that may be decided together, and the others: deleted directories of one parent, none of them begun."""
+    """Groups that may be decided together, and the others: directories of one parent that went, none of them begun."""
     groups: dict[tuple[str, str], list[Recheck]] = {}
     others = []
     for one in due:
-        if one.kind in ("unlink", "trash") and one.state == "waiting" and one.removal is None and one.path != "/":
+        if (
+            one.kind in ("unlink", "trash", "replace")
+            and one.state == "waiting"
+            and one.removal is None
+            and one.path != "/"
+        ):
             groups.setdefault((one.kind, one.path.rpartition("/")[0]), []).append(one)
         else:
             others.append(one)
@@ -121,10 +126,9 @@ def process_siblings(context: Context, group: Sequence[Recheck]) -> list[Recheck
         above = rows_of(tx, [parent]).get(parent)
         inode = above[1] if above else ROOT if not parent else None
         rows = read_rows(tx, [Key(inode, name) for name in names]) if inode is not None else {}
-        deep = set(with_children(tx, list(rows.values())))
+        deep = set(with_children(tx, [one.inode for one in group if one.inode is not None]))
         bound = bound_at(tx, inode, [key.name for key in rows]) if inode is not None and rows else []
-    ids = {key.name: number for key, number in rows.items()}
-    simple = {name: one for name, one in names.items() if ids.get(name) == one.inode and one.inode not in deep}
+    simple = {name: one for name, one in names.items() if one.inode not in deep}
     known = {one.id for one in simple.values()}
     left = [one for one in group if one.id not in known]
     mine = list(simple.values())
