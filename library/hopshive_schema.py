@@ -14,12 +14,12 @@ description:
     that metadata goes with its directory. Hive needs no change for it.
   - What is to be done is read from the database. Each statement is atomic; a run that was interrupted is gone on with by the
     next. V(absent) gives back the stock schema.
-  - The metastore may be at work. A statement waits for a table for a second at most, steps back and tries again, for two
+  - The metastore may be at work. A statement waits for others for a second at most, steps back and tries again, for two
     minutes.
   - Refuses a schema of another version than 4.0.0, and tables of another engine than InnoDB. Nothing is changed then.
 options:
   state:
-    description: Whether the schema is there. With V(absent), stop hopshive's daemons first.
+    description: Whether the schema is there. V(absent) is refused while one of hopshive's daemons leads.
     type: str
     choices: [present, absent]
     default: present

@@ -17,6 +17,7 @@ import pytest
 from hopshive import schema
 from hopshive.database import Database, Names, Server
 from hopshive.foreign_keys import ForeignKey
+from hopshive.lease import Lease
 from hopshive.schema import session
 from hopshive.schema.cascades import ADDED, SHARED, to_cascade
 from tests.metastore_db import Metastore, own_names, stock_metastore, with_stock
@@ -391,6 +392,32 @@ def test_a_purge_takes_what_is_ours_and_nothing_else(stock: Metastore, mariadb: 
     assert schema.remove(gone, stock.names, purge=True) == []
 
 
+def test_it_is_not_taken_off_under_a_cleaner_that_leads(applied: Metastore) -> None:
+    lease = Lease(applied.server, applied.names, "master1", 1.0)
+    assert lease.try_acquire() is None
+    term = lease.try_acquire()
+    while term is None:
+        term = lease.try_acquire()
+    stopped = threading.Event()
+
+    def lead() -> None:
+        while not stopped.wait(0.1):
+            term.renew()
+
+    before = applied.picture()
+    leader = threading.Thread(target=lead)
+    leader.start()
+    try:
+        with pytest.raises(schema.SchemaError, match=r"A cleaner on master1 leads, .* of ours\. Nothing was changed"):
+            schema.remove(applied.server, applied.names)
+        assert applied.picture() == before
+    finally:
+        stopped.set()
+        leader.join()
+    # It was killed and gave nothing back.
+    assert schema.remove(applied.server, applied.names)
+
+
 # --- refusals -----------------------------------------------------------------------------------------------------------
 
 
@@ -461,7 +488,7 @@ def test_what_the_database_refuses_is_a_sentence(stock: Metastore) -> None:
         (Server("ours", "127.0.0.1", port, "weak", "wrong"), "Access denied for user 'weak'"),
         (
             Server("ours", "127.0.0.1", port, "weak", "right"),
-            "Access denied for user 'weak'.* to database 'ours_state'",
+            "for 'CREATE DATABASE ours_state .*': Access denied for user 'weak'.* to database 'ours_state'",
         ),
         (Server("ours", "127.0.0.1", 1, "weak", "right"), "Can't connect"),
         (Server("nowhere", unix_socket=stock.server.unix_socket, user="root"), "nowhere is not a metastore's database"),
@@ -494,9 +521,7 @@ def test_a_long_transaction_is_waited_for_without_holding_up_the_others(
             cursor.execute("SELECT * FROM TBLS")
         reader = threading.Thread(target=others)
         reader.start()
-        with pytest.raises(
-            schema.SchemaError, match=r"For 2 s somebody held a table that 'ALTER TABLE TBLS.*KILL \d+ ends it"
-        ):
+        with pytest.raises(schema.SchemaError, match=r"For 2 s somebody held what 'ALTER TABLE TBLS.*KILL \d+ ends it"):
             schema.apply(stock.server, stock.names)
         over.set()
         reader.join()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pymysql
 import pytest
 
 from hopshive import schema
+from hopshive.schema import session
 from tests.metastore_db import Metastore, with_stock
 from tests.modules import run_module
 from tests.servers import MariaDB
@@ -198,6 +200,20 @@ def test_what_stood_there_before_is_bound_once(stock: Metastore) -> None:
     assert (again["changed"], again["bound"], again["not_there"]) == (False, 0, 1)
     # Everything that refers to a location that is not there is refused, but nothing else about it.
     stock.execute("UPDATE SDS SET NUM_BUCKETS = 3 WHERE SD_ID = 2")
+
+
+def test_a_row_that_somebody_holds_is_waited_for(strict: Metastore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "PAUSE", 0.1)
+    strict.execute("DROP TRIGGER hopshive_sds_insert")
+    sds(strict, 1, "hdfs://nn:8020/w/d.db/t")
+    with strict.cursor() as holder:
+        holder.execute("BEGIN")
+        holder.execute("SELECT * FROM SDS WHERE SD_ID = 1 FOR UPDATE")
+        release = threading.Timer(session.LOCK_WAIT + 0.3, lambda: holder.execute("ROLLBACK"))
+        release.start()
+        assert schema.bind(strict.server, strict.names) == schema.Existing(1, 0)
+        release.join()
+    assert bound(strict, 1) == (3, 3, "t")
 
 
 def test_other_uris_are_other_triggers(strict: Metastore) -> None:

@@ -10,9 +10,11 @@ on this file system; all set, bound.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from hopshive.database import Names
+from hopshive.lease import read_standing
 from hopshive.schema import catalogue, plan
 from hopshive.schema.errors import SchemaError
 from hopshive.schema.existing import Existing, bind
@@ -23,8 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hopshive.database import Database, Server
+    from hopshive.schema.session import Session
 
 __all__ = ["Existing", "SchemaError", "Source", "Statement", "apply", "bind", "check", "remove"]
+
+# Seconds between two looks at the lease.
+LOOK = 0.2
 
 
 def apply(
@@ -54,9 +60,12 @@ def remove(
     dry_run: bool = False,
     on_statement: Callable[[str], None] | None = None,
 ) -> list[str]:
-    """Give back the stock schema; returns the statements. `purge` drops hopshive's own tables too. Raises SchemaError."""
+    """Give back the stock schema; returns the statements. `purge` drops hopshive's own tables too.
+
+    Raises SchemaError, also if a daemon leads; a lease that nobody renews is waited for.
+    """
     names = names or Names()
-    return _run(server, names, lambda found: plan.absent(found, names, purge=purge), dry_run, on_statement)
+    return _run(server, names, lambda found: plan.absent(found, names, purge=purge), dry_run, on_statement, alone=True)
 
 
 def check(database: Database, source: Source = "hdfs", uris: Sequence[str] = ()) -> None:
@@ -77,14 +86,35 @@ def _run(
     decide: Callable[[catalogue.Catalogue], list[Statement]],
     dry_run: bool,
     on_statement: Callable[[str], None] | None,
+    *,
+    alone: bool = False,
 ) -> list[str]:
     with connect(server, names) as session:
         with session.look() as tx:
             found = catalogue.read(tx, server.database)
         todo = decide(found)
         if not dry_run:
+            if alone and todo and "lease" in found.state_tables:
+                _require_nobody(session, found.database)
             for statement in todo:
                 if on_statement:
                     on_statement(statement.sql)
                 session.run(statement)
     return [statement.sql for statement in todo]
+
+
+def _require_nobody(session: Session, database: str) -> None:
+    """Wait until the last leader's lease has run out; raises SchemaError if it is renewed."""
+    before = None
+    while True:
+        with session.look() as tx:
+            now = read_standing(tx)
+        if now is None or not now.led:
+            return
+        if before is not None and now.left > before.left:
+            raise SchemaError(
+                f"A cleaner on {now.holder} leads, and follows directories by the schema of {database}. Nothing was changed. "
+                "Stop the unit hopshive-cleaner on each host first."
+            )
+        before = now
+        time.sleep(min(now.left, LOOK))

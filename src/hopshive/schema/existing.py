@@ -14,6 +14,7 @@ from hopshive.schema.triggers import BIND
 
 if TYPE_CHECKING:
     from hopshive.database import Row, Transaction
+    from hopshive.schema.session import Session
 
 # Rows of one transaction.
 BATCH = 200
@@ -54,7 +55,7 @@ def bind(server: Server, names: Names | None = None) -> Existing:
         for table in ("SDS", "DBS"):
             last = _LEAST
             while ids := [row[0] for row in _next(tx, table, last)]:
-                refused += _touch(tx, table, ids)
+                refused += _touch(session, table, ids)
                 done += len(ids)
                 last = ids[-1]
             done -= int(tx.value(_LEFT[table]))
@@ -65,12 +66,12 @@ def _next(tx: Transaction, table: str, last: int) -> list[Row]:
     return tx.rows(_QUEUES[table], (last, BATCH))
 
 
-def _touch(tx: Transaction, table: str, ids: list[int]) -> int:
+def _touch(session: Session, table: str, ids: list[int]) -> int:
     """All in one statement, and one by one if a row is refused; the number of those."""
     try:
-        tx.execute(_TOUCH[table].format(marks=marks(ids)), ids)
+        session.execute(_TOUCH[table].format(marks=marks(ids)), ids)
     except pymysql.MySQLError as error:
         if error.args[0] not in _REFUSED:
             raise
-        return 1 if len(ids) == 1 else sum(_touch(tx, table, [row]) for row in ids)
+        return 1 if len(ids) == 1 else sum(_touch(session, table, [row]) for row in ids)
     return 0

@@ -13,7 +13,7 @@ from hopshive.database import Names, Server, Transaction, login
 from hopshive.schema.errors import SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hopshive.schema.plan import Statement
 
@@ -40,27 +40,32 @@ class Session:
     @contextmanager
     def look(self) -> Iterator[Transaction]:
         """Read."""
-        with self._said(), self._connection.cursor() as cursor:
+        with said(self._server), self._connection.cursor() as cursor:
             yield Transaction(cursor, self._names)
 
     def run(self, statement: Statement) -> None:
-        """Run one. While others use the table it steps back and tries again; raises SchemaError after PATIENCE seconds."""
+        """Run one. Raises SchemaError, also if others did not let go of the table within PATIENCE seconds."""
+        with said(self._server, statement.sql):
+            self.execute("SET SESSION foreign_key_checks = %s", (int(statement.checks),))
+            self.execute(statement.sql)
+
+    def execute(self, sql: str, arguments: Sequence[object] = ()) -> None:
+        """While others hold what it needs it steps back and tries again. Raises SchemaError, and what the database said else."""
         deadline = time.monotonic() + PATIENCE
-        with self._said(), self._connection.cursor() as cursor:
-            cursor.execute("SET SESSION foreign_key_checks = %s", (int(statement.checks),))
+        with self._connection.cursor() as cursor:
             while True:
                 try:
-                    cursor.execute(statement.sql)
+                    cursor.execute(sql, arguments or None)
                 except pymysql.MySQLError as error:
                     if error.args[0] not in _BUSY:
                         raise
                     if time.monotonic() >= deadline:
-                        raise SchemaError(self._busy(statement, cursor)) from None
+                        raise SchemaError(self._busy(sql, cursor)) from None
                 else:
                     return
                 time.sleep(PAUSE)
 
-    def _busy(self, statement: Statement, cursor: pymysql.cursors.Cursor) -> str:
+    def _busy(self, sql: str, cursor: pymysql.cursors.Cursor) -> str:
         """Who may be in the way: seen only by who has the privilege PROCESS."""
         try:
             cursor.execute(
@@ -77,29 +82,25 @@ class Session:
                 f" The oldest transaction has run for {row[3]} s, by {row[1]} from {row[2]} (KILL {row[0]} ends it)."
             )
         return (
-            f"For {PATIENCE:.0f} s somebody held a table that '{_short(statement.sql)}' needs, in {self._server.place}."
+            f"For {PATIENCE:.0f} s somebody held what '{_short(sql)}' needs, in {self._server.place}."
             f"{oldest} What was done before stays; run this again when it is quieter."
         )
 
-    @contextmanager
-    def _said(self) -> Iterator[None]:
-        with said(self._server):
-            yield
-
 
 @contextmanager
-def said(server: Server) -> Iterator[None]:
-    """Errors of the database as sentences."""
+def said(server: Server, sql: str = "") -> Iterator[None]:
+    """Errors of the database as sentences, with the statement if it is told."""
     try:
         yield
     except pymysql.MySQLError as error:
         number = error.args[0] if error.args else 0
         text = str(error.args[1] if len(error.args) > 1 else error)
+        what = f" for '{_short(sql)}'" if sql else ""
         hint = ""
         if number == _TRIGGER_REFUSED:
             hint = " Set log_bin_trust_function_creators on the server, or use a user with the privilege SUPER."
         raise SchemaError(
-            f"{server.place[0].upper()}{server.place[1:]} could not be used: {text} ({number}).{hint}"
+            f"{server.place[0].upper()}{server.place[1:]} could not be used{what}: {text} ({number}).{hint}"
         ) from None
 
 
