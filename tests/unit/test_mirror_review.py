@@ -366,6 +366,24 @@ def test_another_namespace_of_the_same_cluster_is_refused(world: World) -> None:
         world.differences()
 
 
+def test_what_was_approved_does_not_count_for_the_next_removals(world: World, db: int) -> None:
+    world.start(max_removals=2)
+    paths = [f"{world.root}/all/{name}" for name in "abcd"]
+    for path in paths:
+        world.make_table(db, path[-1], path)
+    world.make_table(db, "e", f"{world.root}/e")
+    world.settle()
+    world.files.delete(f"{world.root}/all")
+    world.settle()
+    assert world.rechecks() == [("unlink", "held")]
+    world.mirror.approve()
+    world.settle()
+    assert world.objects() == {"d", "d.e"}
+    world.files.delete(f"{world.root}/e")
+    world.settle()
+    assert world.objects() == {"d"}
+
+
 # --- what comes back -----------------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hopshive.mirror.context import Context
 
 SETTING = "fuse"
+# Since when removals count, as the database writes a time, UTC: what a human has approved does not.
+SINCE = "fuse_since"
 
 
 def allowance(context: Context, tx: Transaction) -> int:
@@ -26,8 +28,8 @@ def allowance(context: Context, tx: Transaction) -> int:
         return 0
     spent = tx.value(
         "SELECT COALESCE(SUM(objects), 0) FROM {state}.removal"
-        " WHERE ended IS NULL OR ended > UTC_TIMESTAMP(3) - INTERVAL %s SECOND",
-        (context.config.mirror.fuse_window,),
+        " WHERE ended IS NULL OR ended > GREATEST(UTC_TIMESTAMP(3) - INTERVAL %s SECOND, CAST(%s AS DATETIME(3)))",
+        (context.config.mirror.fuse_window, read_setting(tx, SINCE) or "1970-01-01"),
     )
     return max(0, context.config.mirror.max_removals - int(spent))
 
@@ -51,6 +53,11 @@ def mend(context: Context, tx: Transaction, *, force: bool = False) -> bool:
     write_setting(tx, SETTING, None)
     context.metrics.fuse_blown.set(0)
     return True
+
+
+def begin_anew(tx: Transaction) -> None:
+    """A human has approved what went until now: it does not count."""
+    write_setting(tx, SINCE, str(tx.value("SELECT UTC_TIMESTAMP(3)")))
 
 
 def read_protected(context: Context, tx: Transaction) -> list[str]:

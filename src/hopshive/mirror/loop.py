@@ -314,6 +314,7 @@ class Mirror:
                 "UPDATE {state}.recheck SET state = 'approved', due = UTC_TIMESTAMP(3) WHERE state IN ('held', 'reported')"
             )
             fuse.mend(self.context, tx, force=True)
+            fuse.begin_anew(tx)
         return count
 
 

@@ -89,8 +89,7 @@ def process(context: Context, recheck: Recheck) -> bool:
     prune(context.database, recheck.path, inode, PAGE)
     with context.database.transaction() as tx:
         rechecks.finish(tx, [recheck.id])
-        if recheck.state in ("held", "approved"):
-            fuse.mend(context, tx)
+        _settle_fuse(context, tx, recheck.state)
     return True
 
 
@@ -245,6 +244,14 @@ def _fuse_allows(context: Context, some: Sequence[Recheck], path: str, count: in
     return False
 
 
+def _settle_fuse(context: Context, tx: Transaction, state: rechecks.State) -> None:
+    """Some rechecks are over that were in a state."""
+    if state == "approved":
+        fuse.begin_anew(tx)
+    if state in ("held", "approved"):
+        fuse.mend(context, tx)
+
+
 # --- removing ---------------------------------------------------------------------------------------------------------
 
 
@@ -335,8 +342,7 @@ def process_missing(context: Context, due: Sequence[Recheck]) -> int:
         over += _remove_missing(context, absent, {sd_id: wanted[sd_id] for sd_id in absent}, paths)
     with context.database.transaction() as tx:
         rechecks.finish(tx, over)
-        if due[0].state in ("held", "approved"):
-            fuse.mend(context, tx)
+        _settle_fuse(context, tx, due[0].state)
     return len(over)
 
 
