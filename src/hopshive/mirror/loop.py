@@ -38,9 +38,11 @@ REST = 3.0
 OWED = 0.5
 # Seconds between two looks at what is held or reported; each of those has its own time besides.
 LOOK_AGAIN = 5.0
-# Seconds between two writes of the position when no event concerned us, and between two counts for metrics.
+# Seconds between two writes of the position when no event concerned us.
 SAVE_INTERVAL = 1.0
+# Seconds between two counts for metrics, or as many times what one took: it reads an index of all storage descriptors.
 COUNT_INTERVAL = 15.0
+COUNT_REST = 200.0
 # Seconds between two looks for journal entries that are too old.
 EXPIRE_INTERVAL = 60.0
 
@@ -53,7 +55,7 @@ class Mirror:
         self._txid = 0
         self._saved = 0.0
         self._saved_txid = 0
-        self._counted = 0.0
+        self._count_again = 0.0
         self._expired = 0.0
         self._compared = 0.0
         self._ask_again = 0.0
@@ -289,9 +291,9 @@ class Mirror:
             journal.expire(tx, before, 10 * context.config.mirror.batch)
 
     def _count(self) -> None:
-        if time.monotonic() - self._counted < COUNT_INTERVAL:
+        began = time.monotonic()
+        if began < self._count_again:
             return
-        self._counted = time.monotonic()
         metrics = self.context.metrics
         with self.context.database.reading() as tx:
             bound, unbound = counts(tx)
@@ -300,6 +302,8 @@ class Mirror:
         metrics.unbound.set(unbound)
         for state in ("waiting", "held", "approved", "reported", "comparing"):
             metrics.rechecks.labels(state).set(states.get(state, 0))
+        ended = time.monotonic()
+        self._count_again = ended + max(COUNT_INTERVAL, COUNT_REST * (ended - began))
 
     # --- what humans ask for --------------------------------------------------------------------------------------
 
