@@ -9,7 +9,7 @@ import pytest
 from hopshive.database import DatabaseUnavailable, Transaction
 from hopshive.errors import Refused
 from hopshive.leader import MirrorWork
-from hopshive.mirror import binding, compare, follow
+from hopshive.mirror import binding, compare, follow, recheck, restoring
 from hopshive.mirror.context import look
 from hopshive.namenode import MissingEdits
 from hopshive.state import write_setting
@@ -419,6 +419,50 @@ def test_a_partition_elsewhere_that_comes_back_before_its_table(world: World, db
 
 
 # --- many ----------------------------------------------------------------------------------------------------------
+
+
+def test_others_do_not_wait_for_a_long_removal_or_return(
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recheck, "TURN", 0.0)
+    monkeypatch.setattr(restoring, "TURN", 0.0)
+    world.start(batch=2)
+    for name, count in (("long", 20), ("short", 1)):
+        table = world.make_table(db, name, f"{world.root}/{name}")
+        world.make_partitions(table, [f"{world.root}/{name}/p={n}" for n in range(count)])
+    world.settle()
+    everything = world.objects()
+    places = [world.files.trash(f"{world.root}/{name}") for name in ("long", "short")]
+    world.until(lambda: "d.short" not in world.objects())
+    assert len(world.objects()) > 10
+    new = world.make_table(db, "new", f"{world.root}/new")
+    world.until(lambda: world.bound(new))
+    assert len(world.objects()) > 10
+    world.settle()
+    assert world.objects() == {"d", "d.new"}
+    assert world.metastore.execute("SELECT objects, ended IS NULL FROM {state}.removal ORDER BY id") == [
+        (21, 0),
+        (2, 0),
+    ]
+    for place in places:
+        world.files.move(place, place.removeprefix(TRASH))
+    world.until(lambda: "d.short" in world.objects())
+    assert len(world.objects()) < 20
+    world.settle()
+    assert world.objects() == everything | {"d.new"}
+
+
+def test_a_long_path_blows_the_fuse_as_a_short_one(world: World, db: int) -> None:
+    world.start(max_removals=1)
+    # As long as a location may be; what the fuse has to say of it is longer.
+    path = (world.root + ("/" + "a" * 150) * 30)[:3950]
+    for name in ("t", "u"):
+        world.make_table(db, name, f"{path}/{name}")
+    world.settle()
+    world.files.delete(path)
+    world.settle()
+    assert world.rechecks() == [("unlink", "held")]
+    assert world.objects() == {"d", "d.t", "d.u"}
 
 
 @pytest.mark.parametrize("moved", [True, False])

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hopshive.mirror.context import Context
 
 SETTING = "fuse"
+# Characters of a sentence; a path in it may have 4000.
+LONGEST = 1000
 # Since when removals count, as the database writes a time, UTC: what a human has approved does not.
 SINCE = "fuse_since"
 
@@ -42,7 +44,7 @@ def why(tx: Transaction) -> str | None:
 def blow(context: Context, tx: Transaction, sentence: str) -> None:
     """Hold all removals from now on."""
     if why(tx) is None:
-        write_setting(tx, SETTING, sentence)
+        write_setting(tx, SETTING, sentence[:LONGEST])
     context.metrics.fuse_blown.set(1)
 
 

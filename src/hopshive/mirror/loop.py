@@ -231,6 +231,8 @@ class Mirror:
     def _decide_together(self, group: list[Recheck]) -> list[Recheck]:
         try:
             return recheck.process_siblings(self.context, group)
+        except recheck.Later:
+            return self._put_off(group)
         except DatabaseUnavailable:
             raise
         except DatabaseError:
@@ -239,10 +241,18 @@ class Mirror:
     def _decide_missing(self, group: list[Recheck]) -> tuple[int, list[Recheck]]:
         try:
             return recheck.process_missing(self.context, group), []
+        except recheck.Later:
+            return 1, self._put_off(group)
         except DatabaseUnavailable:
             raise
         except DatabaseError:
             return 0, group
+
+    def _put_off(self, some: list[Recheck]) -> list[Recheck]:
+        """Others have their turn before these."""
+        with self.context.database.transaction() as tx:
+            rechecks.settle(tx, [one.id for one in some], some[0].state, "", wait=0)
+        return []
 
     def _decide_on(self, one: Recheck) -> bool:
         """Decide on one; what somebody has locked, or the database refuses, must not keep all that comes after it."""
@@ -254,6 +264,9 @@ class Mirror:
             if one.kind == "missing":
                 return recheck.process_missing(context, [one]) > 0
             return recheck.process(context, one)
+        except recheck.Later:
+            self._put_off([one])
+            return True
         except DatabaseUnavailable:
             raise
         except DatabaseError as error:

@@ -7,6 +7,7 @@ removed is not found any more, and the recheck stands in the database until its 
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass, field, replace
 from posixpath import commonpath
 from typing import TYPE_CHECKING
@@ -40,7 +41,7 @@ from hopshive.mirror.tree import (
 from hopshive.paths import in_trash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hopshive.database import Transaction
     from hopshive.mirror.context import Context
@@ -56,6 +57,14 @@ REFUSED_AGAIN = 60.0
 MANY_AGAIN = 300.0
 
 
+# Seconds of one removal, or of one return, until others have their turn.
+TURN = 1.0
+
+
+class Later(Exception):
+    """There was no time for all of it; what is left is done when others had their turn."""
+
+
 @dataclass(slots=True)
 class Survey:
     """What a page of descriptors turned out to be: `absent` their directory is gone; `busy` some were locked."""
@@ -67,18 +76,22 @@ class Survey:
 def process(context: Context, recheck: Recheck) -> bool:
     """Decide on one recheck of the kinds unlink, trash, rename and replace; whether it is over.
 
-    Raises NameNodeError and DatabaseError; then it stays as it is.
+    Raises NameNodeError, DatabaseError and Later; then it stays as it is.
     """
     inode = recheck.inode
     with context.database.reading() as tx:
         row = rows_of(tx, [recheck.path]).get(recheck.path)
     key = row[0] if row else None
-    count, busy = _count(context, key, inode)
-    if count and not busy:
-        if recheck.kind == "rename" and not _policy_removes(context, recheck, count, key):
-            return False
-        if recheck.state != "approved" and not _fuse_allows(context, [recheck], recheck.path, count):
-            return False
+    count, busy = 0, False
+    # What has begun was allowed, and goes on.
+    if recheck.removal is None:
+        count, busy = _count(context, key, inode)
+        if count and not busy:
+            if recheck.kind == "rename" and not _policy_removes(context, recheck, count, key):
+                return False
+            if recheck.state != "approved" and not _fuse_allows(context, [recheck], recheck.path, count):
+                return False
+    if recheck.removal is not None or (count and not busy):
         busy = not _remove(context, recheck, key)
     if busy:
         with context.database.transaction() as tx:
@@ -143,7 +156,7 @@ def process_siblings(context: Context, group: Sequence[Recheck]) -> list[Recheck
             return left
         where = mine[0].path if len(mine) == 1 else parent or "/"
         removal = _begin(context, mine, _cause(replace(mine[-1], path=where)))
-        remove(context, removal, mine[0].kind, survey.absent)
+        remove(context, removal, mine[0].kind, survey.absent, time.monotonic() + TURN)
     with context.database.transaction() as tx:
         if inode is not None and simple and prune_rows(tx, inode, list(simple)):
             prune_upwards(tx, parent)
@@ -262,13 +275,16 @@ def _begin(context: Context, some: Iterable[Recheck], cause: Cause) -> int:
 
 
 def _remove(context: Context, recheck: Recheck, key: Key | None) -> bool:
-    """Remove what is absent, batch by batch; False if some of it was locked."""
+    """Remove what is absent, batch by batch; False if some of it was locked. Raises Later."""
     removal = recheck.removal or _begin(context, [recheck], _cause(recheck))
     whole = True
+    until = time.monotonic() + TURN
     for page in subtree(context.database, key, recheck.inode, PAGE):
         survey = examine(context, page)
         whole = whole and not survey.busy
-        remove(context, removal, recheck.kind, survey.absent)
+        remove(context, removal, recheck.kind, survey.absent, until)
+        if survey.absent and time.monotonic() > until:
+            raise Later
     return whole
 
 
@@ -277,12 +293,11 @@ def _cause(recheck: Recheck) -> Cause:
     return Cause(kind, recheck.path, recheck.target, recheck.txid, recheck.event_at)
 
 
-def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound]) -> int:
-    """Remove the objects that own some descriptors, in bounded transactions; how many there were.
+def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound], until: float) -> None:
+    """Remove the objects that own some descriptors, in bounded transactions. Raises Later after a moment, by `time.monotonic`.
 
     Before each further transaction the NameNode is asked again: a directory that came back meanwhile keeps what is left.
     """
-    count = 0
     left = list(absent)
     while left:
         with context.database.transaction() as tx:
@@ -292,11 +307,11 @@ def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound]) 
             if one.path:
                 context.returns.add(one.path)
             context.metrics.removed.labels(one.kind, cause).inc()
-        count += len(progress.removed)
         if progress.done:
             break
+        if time.monotonic() > until:
+            raise Later
         left = _still_absent(context, left)
-    return count
 
 
 def _still_absent(context: Context, some: Sequence[Bound]) -> list[Bound]:
@@ -364,16 +379,18 @@ def _remove_missing(
 ) -> list[int]:
     """Remove what is missing, unless the fuse holds it; the rechecks that are over."""
     over: list[int] = []
-    approved = {sd_id: one for sd_id, one in wanted.items() if one.state == "approved"}
-    for group in _allowed(context, wanted, paths) if not approved else [approved]:
+    until = time.monotonic() + TURN
+    allowed = {sd_id: one for sd_id, one in wanted.items() if one.state == "approved" or one.removal is not None}
+    asked = {sd_id: one for sd_id, one in wanted.items() if sd_id not in allowed}
+    for group in filter(None, (allowed, _allowed(context, asked, paths) if asked else {})):
         cause = Cause("missing", commonpath([paths[sd_id] for sd_id in group]))
         removal = _begin(context, group.values(), cause)
-        remove(context, removal, "missing", [absent[sd_id] for sd_id in sorted(group)])
+        remove(context, removal, "missing", [absent[sd_id] for sd_id in sorted(group)], until)
         over += [one.id for one in group.values()]
     return over
 
 
-def _allowed(context: Context, wanted: dict[int, Recheck], paths: dict[int, str]) -> Iterator[dict[int, Recheck]]:
+def _allowed(context: Context, wanted: dict[int, Recheck], paths: dict[int, str]) -> dict[int, Recheck]:
     """Those that may be removed now; the others are held."""
     with context.database.reading() as tx:
         homes = fuse.read_protected(context, tx)
@@ -394,8 +411,7 @@ def _allowed(context: Context, wanted: dict[int, Recheck], paths: dict[int, str]
             fuse.blow(context, tx, sentence)
             rechecks.settle(tx, [one.id for one in rest.values()], "held", sentence, wait=MANY_AGAIN)
             rest = {}
-    if rest:
-        yield rest
+    return rest
 
 
 def _protected_above(path: str, homes: Sequence[str]) -> list[str]:

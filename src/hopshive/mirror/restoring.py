@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING
 
 from hopshive import journal
 from hopshive.mirror import rechecks
 from hopshive.mirror.context import look
+from hopshive.mirror.recheck import TURN, Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,13 +26,20 @@ AGAIN = 300.0
 def process(context: Context, recheck: Recheck) -> None:
     """Restore what was removed at or beneath a path, as far as its directories are the ones that were removed.
 
-    What cannot come back yet waits, for a table or database that comes back later, or for a name to be free.
+    What cannot come back yet waits, for a table or database that comes back later, or for a name to be free. Raises Later.
     """
     problems: list[str] = []
     if context.config.journal.automatic:
+        until = time.monotonic() + TURN
         with context.database.reading() as tx:
             entries = journal.restorable(tx, path=recheck.path)
-        _, problems = restore(context, entries, same_inode=True)
+        restored = 0
+        for some in _batches(entries, context.config.mirror.batch):
+            done, more = restore(context, some, same_inode=True)
+            restored += done
+            problems += more
+            if restored and time.monotonic() > until:
+                raise Later
     with context.database.transaction() as tx:
         if problems:
             rechecks.settle(tx, [recheck.id], "waiting", problems[0], wait=AGAIN)
