@@ -232,6 +232,8 @@ def _check(config: Config, path: Path) -> None:
             raise ConfigError(f"{path}: hdfs.uris: {error}.") from None
         if uri.endswith("/"):
             raise ConfigError(f"{path}: hdfs.uris: {uri} must not end with a slash.")
+        if uri.count("/") > 2:
+            raise ConfigError(f"{path}: hdfs.uris: {uri} must name a file system alone, without a path.")
     if config.source == "hdfs" and not config.hdfs.namenodes:
         raise ConfigError(f"{path}: hdfs.namenodes is empty: give host:port of each NameNode.")
     for address in config.hdfs.namenodes:

@@ -10,6 +10,7 @@ import pytest
 
 from hopshive.config import CleanerConfig, Config, ConfigError, HdfsConfig, check_scratch
 from hopshive.database import Database, LostLease
+from hopshive.errors import Refused
 from hopshive.garbage import Cleaner
 from hopshive.metrics import Metrics
 from hopshive.namenode import NameNode, NameNodeUnavailable
@@ -175,6 +176,25 @@ def test_a_database_in_it_stays(rows: Rows, files: Files) -> None:
     rows.database()
     rows.run("UPDATE DBS SET DB_MANAGED_LOCATION_URI = 'hdfs://lab/tmp/hive/ann/old/d.db'")
     _clean(rows, files)
+    assert files.names("/tmp/hive/ann") == ["old"]
+
+
+def test_the_directory_of_a_table_that_only_spark_can_read_stays(rows: Rows, files: Files) -> None:
+    rows.run(
+        "INSERT INTO SERDES (SERDE_ID) VALUES (1)",
+        "INSERT INTO SERDE_PARAMS (SERDE_ID, PARAM_KEY, PARAM_VALUE) VALUES (1, 'path', 'hdfs://lab/tmp/hive/ann/old')",
+    )
+    _clean(rows, files)
+    assert files.names("/tmp/hive/ann") == ["old"]
+
+
+def test_on_another_file_system_nothing_is_deleted(rows: Rows, files: Files) -> None:
+    rows.run("REPLACE INTO {state}.setting (name, value) VALUES ('block_pool', 'BP-of-another')")
+    try:
+        with pytest.raises(Refused, match=r"follows BP-of-another\. Nothing was changed"):
+            _clean(rows, files)
+    finally:
+        rows.run("DELETE FROM {state}.setting WHERE name = 'block_pool'")
     assert files.names("/tmp/hive/ann") == ["old"]
 
 

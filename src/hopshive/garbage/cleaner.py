@@ -21,6 +21,7 @@ from hopshive.garbage.named import Names
 from hopshive.garbage.references import read_kinds
 from hopshive.garbage.rows import Rows
 from hopshive.garbage.scratch import Scratch
+from hopshive.mirror import origin
 from hopshive.namenode import NameNodeError
 
 if TYPE_CHECKING:
@@ -92,10 +93,12 @@ class Cleaner:
         metrics: Metrics | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._whole = config
         self._config = config.cleaner
         self._source = config.source
         self._guard = {False: GUARD, True: max(GUARD, config.mirror.rename_grace)}
         self._database = database
+        self._namenode = namenode
         self._metrics = metrics
         self._clock = clock
         self._scratch = None
@@ -250,7 +253,7 @@ class Cleaner:
             if now < self._next_scratch:
                 return False
             self._next_scratch = now + self._config.sweep_interval
-            self._items = self._scratch.clean(time.time() - self._config.scratch_age, self._deleting)
+            self._items = self._old_scratch(self._scratch)
         try:
             deleted = next(self._items, None)
         except NameNodeError as error:
@@ -268,6 +271,14 @@ class Cleaner:
         elif deleted:
             self._account_rows({"scratch": 1})
         return True
+
+    def _old_scratch(self, scratch: Scratch) -> Iterator[bool]:
+        """Nothing is deleted on another file system than the metastore's. Raises Refused."""
+        if self._namenode is not None:
+            identity = self._namenode.identity()
+            with self._database.reading() as tx:
+                origin.check(tx, self._whole, self._database.server.place, identity)
+        yield from scratch.clean(time.time() - self._config.scratch_age, self._deleting)
 
     def _deleting(self, path: str) -> None:
         """Whoever leads no longer must not delete either; the fence is asked just before."""

@@ -109,8 +109,10 @@ class Scratch:
             rows = tx.rows(
                 "SELECT LOCATION FROM SDS WHERE LOCATION LIKE %s UNION ALL"
                 " SELECT DB_LOCATION_URI FROM DBS WHERE DB_LOCATION_URI LIKE %s UNION ALL"
-                " SELECT DB_MANAGED_LOCATION_URI FROM DBS WHERE DB_MANAGED_LOCATION_URI LIKE %s",
-                (like, like, like),
+                " SELECT DB_MANAGED_LOCATION_URI FROM DBS WHERE DB_MANAGED_LOCATION_URI LIKE %s UNION ALL"
+                # Of Spark's tables that have a placeholder for a location.
+                " SELECT PARAM_VALUE FROM SERDE_PARAMS WHERE PARAM_KEY = 'path' AND PARAM_VALUE LIKE %s",
+                (like, like, like, like),
             )
         paths = [self._file_system.path_of(location) for (location,) in rows]
         return any(is_below(location, path) for location in paths if location is not None)
