@@ -134,19 +134,14 @@ attempts:
   sample: 8
 """
 
-from ansible.module_utils.hopshive_module import start
+from ansible.module_utils.hopshive_module import importing, start
 
-try:
+with importing:
     from hopshive import health
-
-    IMPORT_ERROR = ""
-except ImportError as error:
-    IMPORT_ERROR = str(error)
 
 
 def main() -> None:
     module = start(
-        IMPORT_ERROR,
         argument_spec={
             "kind": {
                 "type": "str",

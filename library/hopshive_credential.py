@@ -96,14 +96,10 @@ path:
   sample: /etc/hive/conf.metastore/credentials.jceks
 """
 
-from ansible.module_utils.hopshive_module import start
+from ansible.module_utils.hopshive_module import importing, start
 
-try:
+with importing:
     from hopshive import credential
-
-    IMPORT_ERROR = ""
-except ImportError as error:
-    IMPORT_ERROR = str(error)
 
 
 def mode_of(text: str) -> int:
@@ -121,7 +117,6 @@ def mode_of(text: str) -> int:
 
 def main() -> None:
     module = start(
-        IMPORT_ERROR,
         argument_spec={
             "provider": {"type": "str", "required": True},
             "alias": {"type": "str", "required": True, "no_log": False},

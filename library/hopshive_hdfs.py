@@ -135,14 +135,10 @@ changes:
 
 from typing import Any
 
-from ansible.module_utils.hopshive_module import start
+from ansible.module_utils.hopshive_module import importing, start
 
-try:
+with importing:
     from hopshive import webhdfs
-
-    IMPORT_ERROR = ""
-except ImportError as error:
-    IMPORT_ERROR = str(error)
 
 
 def mode_of(text: str | None, path: str) -> str | None:
@@ -192,7 +188,6 @@ def shown(outcome: Any) -> dict[str, Any]:
 
 def main() -> None:
     module = start(
-        IMPORT_ERROR,
         argument_spec={
             "url": {"type": "list", "elements": "str", "required": True},
             "user": {"type": "str", "default": "hdfs"},

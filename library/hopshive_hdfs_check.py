@@ -64,19 +64,14 @@ seconds:
   sample: 0.21
 """
 
-from ansible.module_utils.hopshive_module import start
+from ansible.module_utils.hopshive_module import importing, start
 
-try:
+with importing:
     from hopshive import webhdfs
-
-    IMPORT_ERROR = ""
-except ImportError as error:
-    IMPORT_ERROR = str(error)
 
 
 def main() -> None:
     module = start(
-        IMPORT_ERROR,
         argument_spec={
             "url": {"type": "list", "elements": "str", "required": True},
             "user": {"type": "str", "default": "hdfs"},

@@ -126,20 +126,15 @@ mutex_rows:
   sample: [Initiator, Cleaner]
 """
 
-from ansible.module_utils.hopshive_module import LOGIN, login, start
+from ansible.module_utils.hopshive_module import LOGIN, importing, login, start
 
-try:
+with importing:
     from hopshive import hive_schema
     from hopshive.database import Server
-
-    IMPORT_ERROR = ""
-except ImportError as error:
-    IMPORT_ERROR = str(error)
 
 
 def main() -> None:
     module = start(
-        IMPORT_ERROR,
         argument_spec={
             "database": {"type": "str", "default": "metastore"},
             **LOGIN,

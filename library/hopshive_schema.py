@@ -133,20 +133,15 @@ not_there:
   sample: 0
 """
 
-from ansible.module_utils.hopshive_module import LOGIN, login, start
+from ansible.module_utils.hopshive_module import LOGIN, importing, login, start
 
-try:
+with importing:
     from hopshive import schema
     from hopshive.database import Names, Server
-
-    IMPORT_ERROR = ""
-except ImportError as error:
-    IMPORT_ERROR = str(error)
 
 
 def main() -> None:
     module = start(
-        IMPORT_ERROR,
         argument_spec={
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "database": {"type": "str", "default": "metastore"},

@@ -17,12 +17,30 @@ LOGIN: dict[str, dict[str, Any]] = {
 }
 
 
-def start(import_error: str, **arguments: Any) -> AnsibleModule:
+class _Importing:
+    """A block in which the package is imported; if it cannot be, `start` says why."""
+
+    error = ""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, ImportError):
+            self.error = str(error)
+            return True
+        return False
+
+
+importing = _Importing()
+
+
+def start(**arguments: Any) -> AnsibleModule:
     """Read the arguments; fails if the package could not be imported, with the reason."""
     module = AnsibleModule(supports_check_mode=True, **arguments)
-    if import_error:
+    if importing.error:
         module.fail_json(
-            msg=f"{sys.executable} cannot import the hopshive package ({import_error}). Run the role common first, and "
+            msg=f"{sys.executable} cannot import the hopshive package ({importing.error}). Run the role common first, and "
             "this task with ansible_python_interpreter: '{{ cluster_python }}'."
         )
     return module
