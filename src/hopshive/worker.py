@@ -12,7 +12,7 @@ from hopshive import request
 from hopshive.database import Contention, DatabaseError, DatabaseUnavailable, LostLease
 from hopshive.errors import Refused
 from hopshive.lease import monotonic
-from hopshive.namenode import NameNodeError, NameNodeUnavailable
+from hopshive.namenode import AnotherFileSystem, NameNodeError, NameNodeUnavailable
 from hopshive.request import RequestFailed
 
 if TYPE_CHECKING:
@@ -165,6 +165,10 @@ class Worker:
             return self._patience("database", error)
         except NameNodeUnavailable as error:
             self.deaf_since = self.deaf_since or monotonic()
+            return self._patience("namenode", error)
+        except AnotherFileSystem as error:
+            # What is made anew is refused at its start, as any other daemon's would be, unless that file system has gone again.
+            self._end_work()
             return self._patience("namenode", error)
         except (DatabaseError, NameNodeError) as error:
             self._fail(self.duty.name)

@@ -1,11 +1,12 @@
 """HDFS's NameNode as a mirror of directories sees it: which inodes there are, and what came or went since."""
 
 from hopshive.namenode.client import ROOT_ID, Chain, Entry, Identity, NameNode
-from hopshive.namenode.errors import MissingEdits, NameNodeError, NameNodeUnavailable
+from hopshive.namenode.errors import AnotherFileSystem, MissingEdits, NameNodeError, NameNodeUnavailable
 from hopshive.namenode.events import Event, EventBatches
 
 __all__ = [
     "ROOT_ID",
+    "AnotherFileSystem",
     "Chain",
     "Entry",
     "Event",

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hopshive.namenode import events as inotify
-from hopshive.namenode.errors import MissingEdits, NameNodeError, NameNodeUnavailable
+from hopshive.namenode.errors import AnotherFileSystem, MissingEdits, NameNodeError, NameNodeUnavailable
 from hopshive.namenode.events import EventBatches
 from hopshive.namenode.rpc import (
     CLIENT_PROTOCOL,
@@ -106,7 +106,7 @@ class NameNode:
         self._connection = None
 
     def identity(self) -> Identity:
-        """Which file system it is. From then on every new connection is asked, and another file system is refused."""
+        """Which file system it is. From then on every new connection is asked: AnotherFileSystem."""
         found = _identity(self._one(self._call("versionRequest", protocol=NAMENODE_PROTOCOL)))
         self._identity = found
         return found
@@ -279,7 +279,7 @@ class NameNode:
                 found = _identity(answer)
                 if found != self._identity:
                     connection.close()
-                    raise NameNodeError(
+                    raise AnotherFileSystem(
                         f"The NameNode {self._address} has another file system ({found.cluster_id}, {found.block_pool_id}) "
                         f"than before ({self._identity.cluster_id}, {self._identity.block_pool_id})."
                     )
