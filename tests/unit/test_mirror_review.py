@@ -162,6 +162,54 @@ def test_what_was_moved_twice_is_where_it_is_now(world: World, db: int, policy: 
     assert world.objects() == {"d"}
 
 
+def test_each_way_to_write_a_place_is_followed(world: World, db: int) -> None:
+    # Of neighbours, one goes first.
+    names = ("t", "t ", "p=A", "p=a", "a b", "it's", "p=%3A", "p=%253A", "a_b%c", "a.b.c", "ü", "[x]")
+    places = {f"{world.uri}{world.root}/{name}": f"{world.root}/{name}" for name in names}
+    places |= {
+        f"{world.uri}{world.root}/slash/": f"{world.root}/slash",
+        f"{world.uri}/{world.root}//double//x": f"{world.root}/double/x",
+        f"{world.uri}{world.root}/./dots/y/../z": f"{world.root}/dots/z",
+        f"{world.root}/bare": f"{world.root}/bare",
+    }
+    tables = {}
+    for number, (location, path) in enumerate(places.items()):
+        world.files.mkdir(path)
+        tables[path] = world.make_table(db, f"t{number}", world.root, directory=False)
+        with world.metastore.cursor() as cursor:
+            cursor.execute("UPDATE SDS SET LOCATION = %s WHERE SD_ID = %s", (location, tables[path]))
+    world.settle()
+    assert all(world.bound(table) for table in tables.values())
+    first, second = list(tables)[::2], list(tables)[1::2]
+    left = {"d"} | {f"d.t{number}" for number in range(1, len(tables), 2)}
+    for path in first:
+        world.files.delete(path)
+    world.settle()
+    assert world.objects() == left
+    moved = {world.files.trash(path): path for path in second}
+    world.settle()
+    assert world.objects() == {"d"}
+    for place, path in moved.items():
+        world.files.move(place, path)
+    world.settle()
+    assert world.objects() == left
+    assert world.differences() == []
+
+
+def test_what_is_locked_keeps_nothing_else_from_being_bound(world: World, db: int) -> None:
+    world.start(batch=2)
+    locked = [world.make_table(db, name, f"{world.root}/{name}") for name in "abc"]
+    free = world.make_table(db, "d", f"{world.root}/d")
+    other = world.metastore.database()
+    with other.transaction() as tx:
+        tx.execute("SELECT * FROM SDS WHERE SD_ID <= %s FOR UPDATE", (max(locked),))
+        world.settle()
+        assert world.bound(free)
+    other.close()
+    world.settle()
+    assert all(world.bound(number) for number in locked)
+
+
 # --- what nobody removes -------------------------------------------------------------------------------------------
 
 

@@ -44,7 +44,9 @@ def bind_some(context: Context) -> int:
 
 def _bind_descriptors(context: Context) -> int:
     with context.database.reading() as tx:
-        rows = tx.rows(f"SELECT SD_ID, LOCATION FROM SDS WHERE {_QUEUE} LIMIT %s", (context.config.mirror.batch,))
+        # A batch of what somebody has locked would keep all that comes after it waiting.
+        sql = f"SELECT SD_ID, LOCATION FROM SDS WHERE {_QUEUE} LIMIT %s FOR UPDATE SKIP LOCKED"
+        rows = tx.rows(sql, (context.config.mirror.batch,))
     if not rows:
         return 0
     locations = {int(sd_id): location for sd_id, location in rows}
