@@ -150,8 +150,10 @@ def _named(warehouse: Warehouse, of: Footprint) -> Iterable[tuple[str, str, tupl
 
 
 def metadata(warehouse: Warehouse, ignore: Collection[str] = ()) -> dict[str, list[Row]]:
-    """All of the metastore, but what never stands still and the columns that bind."""
+    """All of the metastore, but what never stands still, the columns that bind, and what dropped databases have left."""
     dump = warehouse.dump_metastore(ignore=[*NEVER_STILL, *ignore])
+    # A database's own descriptor has the database's number, below zero.
+    databases = {-row[0] for row in warehouse.metastore_sql("SELECT DB_ID FROM DBS")}
     columns = [
         row[0]
         for row in warehouse.metastore_sql(
@@ -161,7 +163,8 @@ def metadata(warehouse: Warehouse, ignore: Collection[str] = ()) -> dict[str, li
         )
     ]
     kept = [at for at, column in enumerate(columns) if column not in BINDING]
-    dump["SDS"] = sorted((tuple(row[at] for at in kept) for row in dump.get("SDS", [])), key=repr)
+    rows = [row for row in dump.get("SDS", []) if row[0] > 0 or row[0] in databases]
+    dump["SDS"] = sorted((tuple(row[at] for at in kept) for row in rows), key=repr)
     return {table: list(rows) for table, rows in dump.items()}
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.contract.own_database import OwnDatabase
 
-ACID = "STORED AS ORC TBLPROPERTIES ('transactional' = 'true')"
+# Compacted when a test says so, never in between.
+ACID = "STORED AS ORC TBLPROPERTIES ('transactional' = 'true', 'NO_AUTO_COMPACTION' = 'true')"
 
 _STATEMENTS = (
     "CREATE TABLE {db}.customers (id INT COMMENT 'number', name STRING NOT NULL ENABLE, city STRING DEFAULT 'Kiruna',"

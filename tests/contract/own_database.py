@@ -153,8 +153,8 @@ class OwnDatabase:
         return leftovers(self.warehouse, of)
 
     def told(self) -> list[tuple[str, str]]:
-        """What `hopshive check` finds in the whole warehouse, kind and path, but garbage: the sweep collects it in time."""
-        return sorted((one.kind, one.content["path"]) for one in self.warehouse.check() if one.kind != "garbage")
+        """What `hopshive check` finds of it, kind and path. Garbage, which the sweep collects in time, is of no database."""
+        return sorted((one.kind, one.content["path"]) for one in self.warehouse.check() if self.name in one.text)
 
     def removed(self) -> list[str]:
         """What of it hopshive has ever removed, by name, sorted."""
