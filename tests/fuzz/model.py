@@ -58,6 +58,8 @@ class Model:
         self._born = itertools.count(1)
         self._removals = itertools.count(1)
         self._arrivals: set[str] = set()
+        # The directories of all objects at the last quiet point: the mirror knows these, and perhaps others.
+        self._seen: dict[str, int | None] = {}
 
     def born(self) -> int:
         """A number for a new object."""
@@ -143,8 +145,7 @@ class Model:
 
     def strangers(self) -> set[str]:
         """Directories in a database's or a partitioned table's directory that no metadata is about: `hopshive check` tells."""
-        at = {path for _, table in self.tables() for path in table.paths()}
-        at |= {path for database in self.databases.values() for path in database.locations}
+        at = set(self._paths())
         found = set()
         for database in self.databases.values():
             for location in database.locations:
@@ -176,12 +177,22 @@ class Model:
         self.files.delete(path)
 
     def keep(self, path: str, place: str) -> None:
-        """A directory is moved to the trash, or elsewhere."""
+        """A directory is moved to the trash, or elsewhere. Nobody brings back what the mirror may never have seen there."""
         self._leaving(path)
+        sure = all(self._seen.get(one) == self.files.id(one) for one in self._paths() if is_below(one, path))
         self.files.make(place.rpartition("/")[0])
         if not self.files.move(path, place):
             raise AssertionError(f"{path} cannot be kept at {place}")
-        self.kept[path] = place
+        self.kept.pop(path, None)
+        if sure:
+            self.kept[path] = place
+
+    def _paths(self) -> Iterator[str]:
+        """All directories that metadata is about."""
+        for database in self.databases.values():
+            yield from database.locations
+            for table in database.tables.values():
+                yield from table.paths()
 
     def bring_back(self, path: str) -> None:
         """What was kept is moved to where it was."""
@@ -229,6 +240,7 @@ class Model:
                 table.node = self.files.id(table.path) if table.path else None
                 for one in table.partitions.values():
                     one.node = self.files.id(one.path)
+        self._seen = {path: self.files.id(path) for path in self._paths()}
         return done
 
     def _restore(self, done: Settled) -> None:

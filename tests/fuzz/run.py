@@ -26,6 +26,8 @@ ENGINE_EVERY = 8
 # Tables whose rows are read at a quiet point, at most.
 MOST_READ = 6
 TIMEOUT = 90.0
+# The sweep looks twice at what it finds, a minute apart, and comes by now and then.
+SWEPT = 180.0
 
 
 class Failure(Exception):
@@ -97,6 +99,7 @@ class Run:
             if until_quiet <= 0 or self.report.total >= steps:
                 self.do(Step(QUIET))
                 until_quiet = self._rng.randint(4, 24)
+        self._must_be_swept()
 
     def replay(self, steps: Iterable[Step]) -> None:
         """Do given steps; those that their predecessors no longer make possible are left out. Raises Failure."""
@@ -185,6 +188,14 @@ class Run:
         strangers = sorted(self.model.strangers())
         if strangers:
             self.do(Step(TIDY, {"paths": strangers}))
+
+    def _must_be_swept(self) -> None:
+        """All garbage is collected in time."""
+        deadline = time.monotonic() + SWEPT
+        while garbage := [one.text for one in self._warehouse.check() if one.kind == compare.GARBAGE]:
+            if time.monotonic() > deadline:
+                raise Failure([f"hopshive check after {SWEPT:.0f} s: {text}" for text in garbage])
+            time.sleep(5)
 
     def _differing_prints(self, settled: Settled) -> list[str]:
         """Whether what came back is what it was, and remember what is."""
