@@ -12,6 +12,7 @@ from hopshive.mirror import Mirror
 from hopshive.mirror.restoring import restore
 from hopshive.namenode import NameNode
 from hopshive.request import Doing, RequestFailed
+from hopshive.wording import counted
 from hopshive.worker import Duty
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class MirrorWork:
         end = monotonic() + 2 * grace + SETTLE
         while monotonic() < end and self._undecided(grace + 1):
             yield seen, seen
-        return f"Compared {seen} storage descriptors: {comparison.differences} differed."
+        return f"Compared {counted(seen, 'storage descriptor')}: {comparison.differences} differed."
 
     def _undecided(self, seconds: float) -> bool:
         with self._database.reading() as tx:
@@ -118,7 +119,7 @@ class MirrorWork:
         yield count, count
         if not count:
             return "Nothing waits for an approval."
-        return f"Approved: {count} directories' metadata goes unless they are back."
+        return f"Approved: the metadata of {counted(count, 'directory', 'directories')} goes. What is back by now stays."
 
     def _restore(self, argument: Mapping[str, Any]) -> Doing:
         with self._database.reading() as tx:
@@ -135,9 +136,9 @@ class MirrorWork:
         if problems:
             shown = " ".join(problems[:PROBLEMS])
             rest = f" And {len(problems) - PROBLEMS} more." if len(problems) > PROBLEMS else ""
-            raise RequestFailed(f"Restored {done} of {len(entries)} objects. {shown}{rest}")
+            raise RequestFailed(f"Restored {done} of {counted(len(entries), 'object')}. {shown}{rest}")
         yield done, len(entries)
-        return f"Restored {done} objects."
+        return f"Restored {counted(done, 'object')}."
 
 
 class CleanerWork:
@@ -173,7 +174,7 @@ class CleanerWork:
         self._cleaner.begin_sweep()
         while self._cleaner.sweeping:
             yield round(self._collected() - before), 0
-        return f"Collected {self._collected() - before:.0f} rows."
+        return f"Collected {counted(self._collected() - before, 'row')}."
 
     def _collected(self) -> float:
         samples = (sample for family in self._metrics.garbage_collected.collect() for sample in family.samples)

@@ -11,6 +11,7 @@ from hopshive.lease import Standing, read_standing
 from hopshive.mirror import fuse, origin, rechecks
 from hopshive.mirror.loop import counts
 from hopshive.namenode import NameNodeError
+from hopshive.wording import counted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -84,9 +85,11 @@ class Status:
         if self.stored.fuse is not None:
             sentences.append(f"The fuse is blown, nothing is removed: {self.stored.fuse} Look, then: hopshive approve")
         elif held:
-            sentences.append(f"{held} removals are held. Look, then: hopshive approve")
+            sentences.append(f"Held: {counted(held, 'removal')}. Look, then: hopshive approve")
         if reported:
-            sentences.append(f"{reported} directories were moved, and the policy is to ask: hopshive approve")
+            sentences.append(
+                f"Moved: {counted(reported, 'directory', 'directories')}, and the policy is to ask: hopshive approve"
+            )
         return sentences
 
     @property

@@ -16,6 +16,7 @@ from hopshive import journal, request
 from hopshive.commands.base import ERROR, NO_LEADER, OK, Site, moment, site_options
 from hopshive.database import Database, DatabaseUnavailable
 from hopshive.lease import read_standing
+from hopshive.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -77,7 +78,7 @@ def _show_restorable(site: Site, argument: Mapping[str, Any]) -> None:
     if site.json:
         site.print_json(entries)
         return
-    table = Table(title=f"{len(entries)} objects")
+    table = Table(title=counted(len(entries), "object"))
     for heading in ("removal", "kind", "name", "path", "removed", "not restored because"):
         table.add_column(heading, overflow="fold")
     for entry in entries:

@@ -11,6 +11,7 @@ from rich.table import Table
 from hopshive.commands.ask import Bar, ask, shown
 from hopshive.commands.base import DIFFERENCES, OK, Site, site_options
 from hopshive.mirror.check import differences
+from hopshive.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +68,7 @@ def _compared(site: Site) -> list[Difference]:
 
 
 def _table(found: Sequence[Difference]) -> Table:
-    table = Table(title=f"{len(found)} differences")
+    table = Table(title=counted(len(found), "difference"))
     for heading in ("what", "object", "path", "detail"):
         table.add_column(heading, overflow="fold")
     for difference in found:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from hopshive import status as report
 from hopshive.commands.base import DIFFERENCES, ERROR, NO_LEADER, OK, Site, duration, moment, site_options
+from hopshive.wording import counted
 
 if TYPE_CHECKING:
     from hopshive.status import Status
@@ -58,14 +59,14 @@ def _table(found: Status) -> Table:
         rows.append(("applied up to", "" if stored.txid is None else f"transaction {stored.txid}"))
     if found.lag_events is not None:
         seconds = f", {duration(found.lag_seconds)}" if found.lag_seconds else ""
-        rows.append(("lag", f"{found.lag_events} events{seconds}"))
+        rows.append(("lag", f"{counted(found.lag_events, 'event')}{seconds}"))
     if stored is not None:
         rows += [
             ("bound", f"{stored.bound}, {stored.unbound} wait"),
             ("rechecks", _counts(stored.rechecks)),
             ("fuse", "blown" if stored.fuse is not None else "whole"),
             ("garbage candidates", str(stored.candidates)),
-            ("restorable", f"{stored.restorable} objects"),
+            ("restorable", counted(stored.restorable, "object")),
             ("last comparison", moment(stored.compared_at) or "none yet"),
             ("requests", _counts(stored.requests)),
         ]

@@ -14,6 +14,7 @@ from hopshive.database import marks
 from hopshive.mirror import origin
 from hopshive.mirror.context import look
 from hopshive.mirror.tree import NOT_OURS, Key, Known
+from hopshive.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -61,7 +62,7 @@ def differences(
     with database.reading() as tx:
         for table, count in garbage.counts(tx, config.source).items():
             if count:
-                yield Difference("garbage", table, "", f"{count} rows that nothing refers to")
+                yield Difference("garbage", table, "", f"{counted(count, 'row')} that nothing refers to")
 
 
 class _Check:
