@@ -221,15 +221,29 @@ def _found_by(table: Table, by: str, values: Sequence[object]) -> tuple[str, Seq
 
 
 def weights(tx: Transaction, keys: Graph, owner: str, ids: Collection[int]) -> dict[int, int]:
-    """How many rows go with each of some objects, itself and its descriptor left out."""
-    found: Counter[int] = Counter()
+    """How many rows go with each of some objects, itself and its descriptor left out.
+
+    What several descriptors share is counted for the object with the lowest id.
+    """
+    table = keys.tables[owner]
     children = [key for key in keys.children(owner, cascading=True) if key.table not in OWNERS]
-    for some in chunks(ids) if children else ():
+    shared = [key for key in keys.parents("SDS") if key.to in SHARED]
+    found: Counter[int] = Counter()
+    for some in chunks(ids):
         counts, arguments = [], list[object]()
         for key in children:
             rows, argument = _found_by(keys.tables[key.table], key.column, some)
             counts.append(f"SELECT t.`{key.column}` AS id, COUNT(*) AS number FROM {rows} GROUP BY t.`{key.column}`")
             arguments += argument
+        for key in shared:
+            rows, argument = _found_by(table, table.key[0], some)
+            for part in keys.contents(key.to):
+                counts.append(
+                    f"SELECT o.id, COUNT(*) FROM (SELECT MIN(t.`{table.key[0]}`) AS id, s.`{key.column}` AS shared FROM {rows}"
+                    f" STRAIGHT_JOIN SDS s FORCE INDEX (PRIMARY) ON s.SD_ID = t.SD_ID GROUP BY s.`{key.column}`) o"
+                    f" STRAIGHT_JOIN `{part.table}` p ON p.`{part.column}` = o.shared GROUP BY o.id"
+                )
+                arguments += argument
         sql = f"SELECT id, SUM(number) FROM ({' UNION ALL '.join(counts)}) counts GROUP BY id"
         found.update({id_: int(number) for id_, number in tx.rows(sql, arguments)})
     return found

@@ -447,14 +447,21 @@ def test_nobody_who_holds_other_rows_is_waited_for(world: World) -> None:
         holder.execute("ROLLBACK")
 
 
-def test_objects_with_many_rows_go_a_few_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("own", [False, True], ids=["columns of the table", "columns of their own"])
+def test_objects_with_many_rows_go_a_few_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch, own: bool) -> None:
     with world.write() as write:
         table = write.table(write.database("d"), "t")
         partitions = write.partitions(table, [f"p={number}" for number in range(9)])
+        columns = {one.sd_id: write.columns(*(f"c{at}" for at in range(30))) for one in partitions if own}
+        write.tx.many("UPDATE SDS SET CD_ID = %s WHERE SD_ID = %s", [(cd, sd) for sd, cd in columns.items()])
     before = world.dump()
+    first = partitions[0]
     rows = sum(
-        world.metastore.execute(f"SELECT COUNT(*) FROM {name} WHERE PART_ID = {partitions[0].id}")[0][0]
+        world.metastore.execute(f"SELECT COUNT(*) FROM {name} WHERE PART_ID = {first.id}")[0][0]
         for name in ("PARTITION_PARAMS", "PARTITION_KEY_VALS", "PART_COL_STATS", "PART_PRIVS", "PART_COL_PRIVS")
+    ) + sum(
+        world.metastore.execute(f"SELECT COUNT(*) FROM {name} JOIN SDS USING ({key}) WHERE SD_ID = {first.sd_id}")[0][0]
+        for name, key in (("COLUMNS_V2", "CD_ID"), ("SERDE_PARAMS", "SERDE_ID"))
     )
     for most, steps in ((4 * rows, [4, 4, 2]), (1, [1] * 8 + [2])):
         monkeypatch.setattr("hopshive.journal.removal.MOST_ROWS", most)
