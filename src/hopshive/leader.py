@@ -119,7 +119,9 @@ class MirrorWork:
         yield count, count
         if not count:
             return "Nothing waits for an approval."
-        return f"Approved: the metadata of {counted(count, 'directory', 'directories')} goes. What is back by now stays."
+        return (
+            f"Approved: the metadata of {counted(count, 'directory', 'directories')} goes. What is back by now stays."
+        )
 
     def _restore(self, argument: Mapping[str, Any]) -> Doing:
         with self._database.reading() as tx:

@@ -168,10 +168,28 @@ def test_a_descriptor_stays_with_its_owner(world: World, owner: str) -> None:
     assert rows.count("DBS") == 1
 
 
-def test_the_descriptor_of_a_dropped_database_goes(world: World) -> None:
-    world.rows.descriptor(-5)
-    world.sweep(world.cleaner())
-    assert world.rows.count("SDS") == 0
+def test_the_descriptor_of_a_dropped_database_goes_without_a_sweep(world: World) -> None:
+    """Also if its directory stays, so that no event tells of it."""
+    rows = world.rows
+    cleaner = world.cleaner()
+    for db in (5, 6):
+        rows.database(db, f"d{db}")
+        rows.descriptor(-db)
+        rows.run(
+            f"UPDATE DBS SET SD_ID = {-db} WHERE DB_ID = {db}",
+            f"INSERT INTO {{inodes}} VALUES (16385, 16385, 'd{db}.db', {db})",
+            f"UPDATE SDS SET PARTITION_ID = 16385, PARENT_ID = 16385, NAME = 'd{db}.db' WHERE SD_ID = {-db}",
+        )
+    world.settle(cleaner)
+    assert rows.ids("SDS") == [-6, -5]
+    rows.run("DELETE FROM DBS WHERE DB_ID = 5")
+    for _ in range(2):
+        world.clock.now += cleaning.SHORT_LOOK
+        world.settle(cleaner)
+    assert rows.ids("SDS") == [-6]
+    assert rows.run("SELECT id FROM {inodes}") == [(6,)]
+    with world.database.reading() as tx:
+        assert not any(counts(tx).values())
 
 
 def test_metadata_of_a_materialized_view_stays_with_it(world: World) -> None:
@@ -230,6 +248,30 @@ def test_directories_without_descriptors_go_with_those_above_them(world: World) 
     world.sweep(world.cleaner())
     assert _inode_ids(world) == [2, 3, 4]
     assert world.rows.count("TBLS") == 1
+
+
+def test_what_a_dropped_table_does_not_need_any_more_goes_without_a_sweep(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An external table's directory stays when it is dropped."""
+    monkeypatch.setattr(cleaning, "SHORT_PAGE", 2)
+    rows = world.rows
+    rows.database()
+    _inodes(world, (16385, "w", 2), *((2, f"t{number}", number) for number in range(3, 8)))
+    for number in range(3, 8):
+        rows.descriptor(number)
+        rows.table(number, number)
+        _bind(world, number, 2, f"t{number}")
+    cleaner = world.cleaner()
+    world.settle(cleaner)
+    rows.run("DELETE FROM TBLS WHERE TBL_ID IN (4, 7)", "DELETE FROM SDS WHERE SD_ID IN (4, 7)")
+    looks = 0
+    while _inode_ids(world) != [2, 3, 5, 6]:
+        looks += 1
+        assert looks <= 4
+        world.clock.now += cleaning.SHORT_LOOK
+        world.settle(cleaner)
+    assert rows.count("TBLS") == rows.count("SDS") == 3
 
 
 def test_a_moved_directory_keeps_both_of_its_names_until_nothing_lies_beneath(world: World) -> None:

@@ -151,7 +151,11 @@ def test_a_directory_that_is_not_there_is_no_error(rows: Rows, files: Files) -> 
 def test_what_the_metastore_follows_stays(rows: Rows, files: Files) -> None:
     entry = files.namenode.entry("/tmp/hive/ann/old")
     assert entry is not None
-    rows.run(f"INSERT INTO {{inodes}} VALUES (1, 1, 'old', {entry.file_id})")
+    rows.descriptor(1, location="hdfs://lab/elsewhere")
+    rows.run(
+        f"INSERT INTO {{inodes}} VALUES (1, 1, 'old', {entry.file_id})",
+        "UPDATE SDS SET PARTITION_ID = 1, PARENT_ID = 1, NAME = 'old'",
+    )
     _clean(rows, files)
     assert files.names("/tmp/hive/ann") == ["old"]
 

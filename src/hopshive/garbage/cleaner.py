@@ -5,6 +5,9 @@ gone. Everything else is found by a sweep over whole tables, a page at a time, a
 after a while (GUARD). That is for writers that need several transactions: a rename of a transactional table changes its
 name in the transactional state first and in TBLS afterwards, and keeps its transaction open meanwhile for as long as
 `mirror.rename_grace` says. What waits is kept in memory: who takes over sweeps anew.
+
+Two kinds do not wait for the sweep, since nobody but hopshive writes them, and each in one transaction with what needs it: a
+short look each second finds descriptors of databases that were dropped, and a page of inodes that nobody needs.
 """
 
 from __future__ import annotations
@@ -47,6 +50,9 @@ MOST_WAITING = 100_000
 AGAIN = 1.0
 # Seconds between two looks for candidates when there were none.
 LOOK = 0.5
+# Seconds between two short looks, and rows of one: some milliseconds.
+SHORT_LOOK = 1.0
+SHORT_PAGE = 1000
 
 
 def subjects(tx: Transaction, source: str) -> list[Subject]:
@@ -107,7 +113,9 @@ class Cleaner:
         self._subjects: list[Subject] = []
         self._budget = float(config.cleaner.rate)
         self._filled = clock()
-        self._paused = self._look = self._next_sweep = self._next_scratch = clock()
+        self._paused = self._look = self._next_short = self._next_sweep = self._next_scratch = clock()
+        self._inodes = Inodes() if config.source == "hdfs" else None
+        self._inodes_after: Any = None
         self._asked = False
         self._plan: deque[Subject] = deque()
         self._after: Any = None
@@ -134,7 +142,13 @@ class Cleaner:
         if now < self._paused or not self._may_delete(now):
             return False
         try:
-            return self._collect_candidates(now) or self._collect_waiting(now) or self._sweep(now) or self._clean(now)
+            return (
+                self._collect_candidates(now)
+                or self._collect_waiting(now)
+                or self._look_shortly(now)
+                or self._sweep(now)
+                or self._clean(now)
+            )
         except Contention as error:
             log.info("Garbage has to wait: %s", error)
             self._paused = now + AGAIN
@@ -218,6 +232,29 @@ class Cleaner:
             self._found[name] = max(0, self._found.get(name, 0) - (len(batch) - len(done.left)))
             self._metrics.garbage.labels(table=name).set(self._found[name])
         return True
+
+    def _look_shortly(self, now: float) -> bool:
+        """What hopshive itself has made and nobody needs; it is collected at once."""
+        if now < self._next_short:
+            return False
+        self._next_short = now + SHORT_LOOK
+        with self._database.reading() as tx:
+            # Numbers that the metastore's sequence cannot reach are those of databases.
+            dropped = tx.rows(
+                "SELECT s.SD_ID FROM SDS s LEFT JOIN DBS d ON d.SD_ID = s.SD_ID WHERE s.SD_ID < 0 AND d.DB_ID IS NULL"
+                " LIMIT %s",
+                (SHORT_PAGE,),
+            )
+            page = self._inodes.page(tx, self._inodes_after, SHORT_PAGE) if self._inodes else None
+        if self._inodes and page:
+            self._inodes_after = page.after
+            if page.garbage:
+                self._waiting.append(_Waiting(now, self._inodes, list(page.garbage)))
+        if dropped:
+            with self._database.transaction() as tx:
+                tx.many("INSERT IGNORE INTO {state}.candidate (kind, id) VALUES ('SDS', %s)", dropped)
+            self._look = now
+        return bool(dropped or (page and page.garbage))
 
     def _sweep(self, now: float) -> bool:
         """Look at a page."""

@@ -1,7 +1,7 @@
 """Inode rows that no storage descriptor is bound to, nor to anything beneath: directories that nobody follows any more.
 
-Only with the source `hdfs`, where the table is ours. They cost little, a path more that events are compared with, so they
-wait for the sweep. The mirror is the only other writer; it must keep a shared lock on the rows of a chain that it found
+Only with the source `hdfs`, where the table is ours. They cost little, a path more that events are compared with: a
+page a second is looked at. The mirror is the only other writer; it must keep a shared lock on the rows of a chain that it found
 (hopshive.mirror.tree.read_rows) until what it inserts beneath or binds to them is committed. Then locking first, skipping
 what is locked, and looking in a statement of its own is safe here as it is for the metastore's rows: see hopshive.garbage.rows.
 """
