@@ -432,6 +432,28 @@ def test_what_was_approved_does_not_count_for_the_next_removals(world: World, db
     assert world.objects() == {"d"}
 
 
+@pytest.mark.parametrize("gone", ["table", "database", "never seen"])
+def test_the_fuse_counts_what_goes_along_from_elsewhere(world: World, gone: str) -> None:
+    world.start(max_removals=3)
+    home = f"{world.root}/external/d.db"
+    table = world.make_table(world.make_database("d"), "t", f"{world.root}/t", directory=gone != "never seen")
+    numbers = world.make_partitions(table, [f"{world.root}/p={n}" for n in range(4)], directories=False)
+    with world.metastore.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE SDS SET LOCATION = CONCAT('s3a://b/', %s) WHERE SD_ID = %s", [(n, n) for n in numbers]
+        )
+    world.settle()
+    before = world.objects()
+    if gone != "never seen":
+        world.files.delete(home if gone == "database" else f"{world.root}/t")
+        world.settle()
+    assert {state for _, state in world.rechecks()} == {"held"}
+    assert world.objects() == before
+    world.mirror.approve()
+    world.settle()
+    assert world.objects() == (set() if gone == "database" else {"d"})
+
+
 # --- what comes back -----------------------------------------------------------------------------------------------
 
 

@@ -152,7 +152,8 @@ def process_siblings(context: Context, group: Sequence[Recheck]) -> list[Recheck
             rechecks.settle(tx, [one.id for one in mine], "waiting", "", wait=BUSY)
         return left
     if survey.absent:
-        if not _fuse_allows(context, mine, mine[0].path, len(survey.absent)):
+        count = max(len(survey.absent), _beneath(context, [one.sd_id for one in survey.absent]))
+        if not _fuse_allows(context, mine, mine[0].path, count):
             return left
         where = mine[0].path if len(mine) == 1 else parent or "/"
         removal = _begin(context, mine, _cause(replace(mine[-1], path=where)))
@@ -166,15 +167,33 @@ def process_siblings(context: Context, group: Sequence[Recheck]) -> list[Recheck
 
 def _count(context: Context, key: Key | None, inode: int | None) -> tuple[int, bool]:
     """How many descriptors beneath are absent, as far as the fuse must know, and whether some were locked."""
-    absent = 0
+    absent, beneath = 0, 0
     busy = False
     for page in subtree(context.database, key, inode, PAGE):
         survey = examine(context, page)
         absent += len(survey.absent)
+        beneath += _beneath(context, [one.sd_id for one in survey.absent])
         busy = busy or survey.busy
-        if absent > context.config.mirror.max_removals:
+        if max(absent, beneath) > context.config.mirror.max_removals:
             break
-    return absent, busy
+    return max(absent, beneath), busy
+
+
+def _beneath(context: Context, sd_ids: Sequence[int]) -> int:
+    """How many objects belong to the databases and tables that own some descriptors, wherever they lie."""
+    if not sd_ids:
+        return 0
+    of_tables = (
+        f"SELECT COUNT(*) FROM TBLS t JOIN PARTITIONS p ON p.TBL_ID = t.TBL_ID WHERE t.SD_ID IN ({marks(sd_ids)})"
+    )
+    db_ids = [-sd_id for sd_id in sd_ids if sd_id < 0]
+    of_databases = (
+        "SELECT COUNT(DISTINCT t.TBL_ID) + COUNT(p.PART_ID) FROM TBLS t LEFT JOIN PARTITIONS p ON p.TBL_ID = t.TBL_ID"
+        f" WHERE t.DB_ID IN ({marks(db_ids)})"
+    )
+    with context.database.reading() as tx:
+        found = int(tx.value(of_tables, sd_ids))
+        return max(found, int(tx.value(of_databases, db_ids))) if db_ids else found
 
 
 def examine(context: Context, page: Sequence[Bound]) -> Survey:
@@ -400,14 +419,15 @@ def _allowed(context: Context, wanted: dict[int, Recheck], paths: dict[int, str]
         sd_id: gone[0] for sd_id, some in above.items() if (gone := [path for path in some if path not in found.ids])
     }
     rest = {sd_id: one for sd_id, one in wanted.items() if sd_id not in torn}
+    count = max(len(rest), _beneath(context, list(rest)))
     with context.database.transaction() as tx:
         allowed = fuse.allowance(context, tx)
         if torn:
             sentence = f"{next(iter(torn.values()))}, which holds whole databases, is gone."
             fuse.blow(context, tx, sentence)
             rechecks.settle(tx, [wanted[sd_id].id for sd_id in torn], "held", sentence, wait=MANY_AGAIN)
-        if len(rest) > allowed:
-            sentence = f"{len(rest)} objects without a directory would be removed, {allowed} are allowed now."
+        if count > allowed:
+            sentence = f"{count} objects without a directory would be removed, {allowed} are allowed now."
             fuse.blow(context, tx, sentence)
             rechecks.settle(tx, [one.id for one in rest.values()], "held", sentence, wait=MANY_AGAIN)
             rest = {}
