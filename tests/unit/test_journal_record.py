@@ -83,10 +83,6 @@ def test_conditions_add_up(world: World) -> None:
     numbers = removed(world)
     assert [one.name for one in world.entries(removal=numbers["t"])] == SALES[3:]
     assert [one.name for one in world.entries(removal=numbers["sales"], name="hive.sales.e")] == SALES[1:2]
-    with world.database.reading() as tx:
-        everything = journal.restorable(tx)
-        assert journal.restorable(tx, ids=[everything[0].id]) == everything[:1]
-        assert journal.restorable(tx, ids=[]) == []
 
 
 def test_history_tells_of_removals_and_objects_of_each(world: World) -> None:

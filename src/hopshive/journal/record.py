@@ -68,7 +68,6 @@ def restorable(
     removal: int | None = None,
     path: str | None = None,
     name: str | None = None,
-    ids: Sequence[int] | None = None,
 ) -> list[Entry]:
     """Objects that can come back: those that meet all conditions, with what went with them. The newest first.
 
@@ -80,15 +79,10 @@ def restorable(
     if removal is not None:
         conditions.append("j.removal = %s")
         arguments.append(removal)
-    if ids is not None:
-        conditions.append(f"j.id IN ({marks(ids)})" if ids else "FALSE")
-        arguments += ids
-    if path is not None:
-        above = normal(path)
-        conditions.append("(j.path_hash = %s AND j.path = %s OR j.path >= %s AND j.path < %s)")
-        prefix = above.rstrip("/").encode("utf-8", "surrogateescape")
-        # '0' is the character after '/'.
-        arguments += [path_hash(above), prefix or b"/", prefix + b"/", prefix + b"0"]
+    place = _place(path) if path is not None else []
+    if place:
+        conditions.append(_THERE)
+        arguments += place
     if name is not None:
         own = name.encode("utf-8", "surrogateescape")
         conditions.append("(j.name = %s OR LEFT(j.name, %s) IN (%s, %s))")
@@ -97,18 +91,31 @@ def restorable(
     found = {
         row[0]: entry(row) for row in tx.rows(f"SELECT {COLUMNS} FROM {{state}}.journal j WHERE {where}", arguments)
     }
-    if path is not None:
-        for one in _dependants(tx, list(found.values())):
-            found.setdefault(one.id, one)
+    if place:
+        found |= {one.id: one for one in _dependants(tx, list(found.values()), place)}
     return sorted(found.values(), key=lambda one: one.id, reverse=True)
 
 
-def _dependants(tx: Transaction, entries: Sequence[Entry]) -> Iterator[Entry]:
-    """What went in the same removal with one of these tables and databases."""
+# At a path or beneath it; '0' is the character after '/'.
+_THERE = "(j.path_hash = %s AND j.path = %s OR j.path >= %s AND j.path < %s)"
+
+
+def _place(path: str) -> list[object]:
+    """The arguments of _THERE."""
+    above = normal(path)
+    prefix = above.rstrip("/").encode("utf-8", "surrogateescape")
+    return [path_hash(above), prefix or b"/", prefix + b"/", prefix + b"0"]
+
+
+def _dependants(tx: Transaction, entries: Sequence[Entry], place: Sequence[object]) -> Iterator[Entry]:
+    """What went in the same removal with one of these tables and databases, and did not lie where they did."""
     owners = {(one.removal, one.name) for one in entries if one.kind != "partition"}
     for some in chunks(sorted({removal for removal, _name in owners})):
-        sql = f"SELECT {COLUMNS} FROM {{state}}.journal j WHERE j.state = 'removed' AND j.removal IN ({marks(some)})"
-        for one in map(entry, tx.rows(sql, some)):
+        sql = (
+            f"SELECT {COLUMNS} FROM {{state}}.journal j WHERE j.state = 'removed' AND j.removal IN ({marks(some)})"
+            f" AND NOT {_THERE}"
+        )
+        for one in map(entry, tx.rows(sql, [*some, *place])):
             if any((one.removal, owner) in owners for owner in owners_of(one.name)):
                 yield one
 
