@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.errors import Refused
-from hopshive.mirror import follow
+from hopshive.mirror import check, follow
 from hopshive.state import write_setting
 from tests.mirror_world import TRASH, World, empty_world
 
@@ -362,6 +362,17 @@ def test_another_file_system_is_refused(world: World) -> None:
     with pytest.raises(Refused, match=r"is the file system CID-.*, but .* follows CID-other\. Nothing was changed"):
         world.start()
     assert world.objects() == ALL
+
+
+@pytest.mark.usefixtures("table")
+def test_garbage_that_is_being_collected_is_no_difference(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.metastore.execute("INSERT INTO CDS (CD_ID) VALUES (1001), (1002)")
+    collect = "DELETE FROM CDS WHERE CD_ID = 1001"
+    monkeypatch.setattr("hopshive.mirror.check.time.sleep", lambda _: world.metastore.execute(collect))
+    found = list(check.differences(world.config, world.database, world.namenode))
+    assert [(one.kind, one.object, one.detail) for one in found] == [("garbage", "CDS", "1 row that nothing refers to")]
+    collect = "DELETE FROM CDS WHERE CD_ID = 1002"
+    assert list(check.differences(world.config, world.database, world.namenode)) == []
 
 
 @pytest.mark.usefixtures("table")

@@ -59,10 +59,18 @@ def differences(
         checked = _Check(config, database, namenode)
         yield from checked.metadata(progress, settle)
         yield from checked.directories(settle)
+    found = _garbage(config, database)
+    if found:
+        time.sleep(settle)
+        found = {table: count for table, count in _garbage(config, database).items() if table in found}
+    for table, count in found.items():
+        yield Difference("garbage", table, "", f"{counted(count, 'row')} that nothing refers to")
+
+
+def _garbage(config: Config, database: Database) -> dict[str, int]:
+    """Rows by table, where there are any."""
     with database.reading() as tx:
-        for table, count in garbage.counts(tx, config.source).items():
-            if count:
-                yield Difference("garbage", table, "", f"{counted(count, 'row')} that nothing refers to")
+        return {table: count for table, count in garbage.counts(tx, config.source).items() if count}
 
 
 class _Check:
