@@ -204,15 +204,18 @@ class World:
 
 
 @contextmanager
-def empty_world(metastore: Metastore, hdfs: Hdfs, root: str) -> Iterator[World]:
+def empty_world(metastore: Metastore, hdfs: Hdfs, root: str, mirror: MirrorConfig | None = None) -> Iterator[World]:
     """A new warehouse in a database that others may have used before."""
     metastore.execute(
         "DELETE FROM {inodes}",
         "DELETE FROM SDS",
-        *(f"DELETE FROM {table}" for table in ("PARTITIONS", "TABLE_PARAMS", "TBLS", "DBS", "SERDE_PARAMS", "SERDES", "CDS")),
+        *(
+            f"DELETE FROM {table}"
+            for table in ("PARTITIONS", "TABLE_PARAMS", "TBLS", "DBS", "SERDE_PARAMS", "SERDES", "CDS")
+        ),
         *(f"DELETE FROM {{state}}.{table}" for table in OWNED),
         "DELETE FROM {state}.setting WHERE name NOT IN ('state_version', 'source', 'metastore')",
     )
-    made = World(metastore, hdfs, root)
+    made = World(metastore, hdfs, root, mirror)
     yield made
     made.close()

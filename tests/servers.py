@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,14 @@ class MariaDB:
                 rows = list(cursor.fetchall())
         return rows
 
+    def answers(self) -> bool:
+        """Whether it takes connections."""
+        try:
+            self.execute("SELECT 1")
+        except pymysql.MySQLError:
+            return False
+        return True
+
 
 @contextmanager
 def run_mariadb(directory: Path, settings: Sequence[str] = SMALL) -> Iterator[MariaDB]:
@@ -126,16 +135,30 @@ def run_mariadb(directory: Path, settings: Sequence[str] = SMALL) -> Iterator[Ma
         *settings,
     ]
     with _process(argv, log, {}):
-
-        def answers() -> bool:
-            try:
-                found.execute("SELECT 1")
-            except pymysql.MySQLError:
-                return False
-            return True
-
-        wait_until(answers, "MariaDB", log)
+        wait_until(found.answers, "MariaDB", log)
         yield found
+
+
+@contextmanager
+def run_mortal_mariadb(directory: Path) -> Iterator[tuple[MariaDB, Callable[[], None]]]:
+    """A new MariaDB that keeps what was committed, as in production, and what kills it -9 and starts it again on its data."""
+    with run_mariadb(directory, ["--innodb-buffer-pool-size=64M"]) as server, ExitStack() as later:
+        pid_file, log = directory / "pid", directory / "log"
+        argv = _of_process(int(pid_file.read_text()), "cmdline").split("\0")[:-1]
+
+        def strike() -> None:
+            pid = int(pid_file.read_text())
+            os.kill(pid, signal.SIGKILL)
+            # It holds its files until then.
+            wait_until(lambda: _of_process(pid, "stat").rpartition(") ")[2].startswith("Z"), "the end of MariaDB", log)
+            later.enter_context(_process(argv, log, {}))
+            wait_until(server.answers, "MariaDB", log)
+
+        yield server, strike
+
+
+def _of_process(pid: int, name: str) -> str:
+    return Path(f"/proc/{pid}/{name}").read_text()
 
 
 # --- products ---------------------------------------------------------------------------------------------------------

@@ -2,119 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
-import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from hopshive.cli import main
-from tests.metastore_db import with_schema
-from tests.mirror_world import World
-from tests.servers import Hdfs, MariaDB, free_port
+from tests.live_site import LEASE, Site, run_site
 
-HOPSHIVE = [sys.executable, "-m", "hopshive.cli"]
-LEASE = 2.0
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-
-@dataclass
-class Site:
-    """A warehouse with its configuration, and daemons."""
-
-    world: World
-    directory: Path
-    daemons: list[subprocess.Popen[str]] = field(default_factory=list)
-
-    def write(self, name: str, **change: Any) -> Path:
-        """The configuration of one daemon."""
-        path = self.directory / f"{name}.yml"
-        metastore = self.world.metastore
-        path.write_text(
-            yaml.safe_dump(
-                {
-                    "name": name,
-                    "lease": LEASE,
-                    "database": {
-                        "unix_socket": metastore.mariadb.socket,
-                        "user": "root",
-                        "metastore": metastore.server.database,
-                        "state": metastore.names.state,
-                        "inodes": metastore.names.inodes,
-                    },
-                    "hdfs": {"uris": self.world.config.hdfs.uris, "namenodes": self.world.config.hdfs.namenodes},
-                    "mirror": {"grace": 0.1, "unbound_grace": 0.5, "max_removals": 3},
-                    "metrics": {"host": "127.0.0.1", "port": free_port()},
-                    **change,
-                }
-            )
-        )
-        return path
-
-    def start(self, name: str, **change: Any) -> subprocess.Popen[str]:
-        """A daemon; what it says is in a file of its name."""
-        log = (self.directory / f"{name}.log").open("w")
-        argv = [*HOPSHIVE, "cleaner", "run", "--config", str(self.write(name, **change))]
-        self.daemons.append(subprocess.Popen(argv, stderr=log, text=True, env=environment()))
-        return self.daemons[-1]
-
-    def run(self, *arguments: str, code: int = 0) -> str:
-        """A command; what it prints, which is for a failure what it says."""
-        done = CliRunner().invoke(main, [*arguments, "--config", str(self.directory / "one.yml")])
-        unforeseen = done.exception and not isinstance(done.exception, SystemExit)
-        assert done.exit_code == code and not unforeseen, (
-            f"{arguments}: exit {done.exit_code}, {done.exception!r}\n{done.output}{self.logs()}"
-        )
-        return done.stdout or done.stderr
-
-    def json(self, *arguments: str, code: int = 0) -> Any:
-        """A command with --json."""
-        return json.loads(self.run(*arguments, "--json", code=code))
-
-    def bound(self) -> int:
-        return int(self.world.metastore.execute("SELECT COUNT(PARTITION_ID) FROM SDS")[0][0])
-
-    def fuse_blown(self) -> bool:
-        return bool(self.world.metastore.execute("SELECT 1 FROM {state}.setting WHERE name = 'fuse'"))
-
-    def logs(self) -> str:
-        return "".join(path.read_text()[-3000:] for path in self.directory.glob("*.log"))
-
-    def until(self, what: Callable[[], object], seconds: float = 15) -> None:
-        deadline = time.monotonic() + seconds
-        while not what():
-            assert time.monotonic() < deadline, self.logs()
-            time.sleep(0.05)
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    from tests.metastore_db import Metastore
+    from tests.servers import Hdfs
 
 
 @pytest.fixture(scope="module")
-def site(mariadb: MariaDB, hive_home: Path, hdfs: Hdfs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with with_schema(mariadb, hive_home, "live") as metastore:
-        world = World(metastore, hdfs, "/live")
-        found = Site(world, tmp_path_factory.mktemp("live"))
+def site(metastore: Metastore, hdfs: Hdfs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with run_site(metastore, hdfs, tmp_path_factory.mktemp("live"), "/live") as found:
         yield found
-        for daemon in found.daemons:
-            daemon.kill()
-            daemon.wait()
-        world.close()
-
-
-def leads(site: Site, name: str) -> bool:
-    standing = site.world.metastore.execute("SELECT holder, expires > UTC_TIMESTAMP(6) FROM {state}.lease")
-    return standing == [(name, 1)]
 
 
 # The tests go on from each other: the warehouse is made once.
@@ -129,7 +37,7 @@ def test_without_a_daemon_nobody_leads_and_nothing_is_asked_for_ever(site: Site)
 
 def test_one_of_two_daemons_leads(site: Site) -> None:
     site.start("one")
-    site.until(lambda: leads(site, "one"))
+    site.until(lambda: site.leads("one"))
     site.start("two")
     site.until(lambda: "one leads" in site.logs())
     status = site.json("status")
@@ -218,7 +126,7 @@ def test_a_killed_leader_is_followed_and_a_told_one_hands_over(site: Site) -> No
     one, two = site.daemons
     one.kill()
     began = time.monotonic()
-    site.until(lambda: leads(site, "two"))
+    site.until(lambda: site.leads("two"))
     assert time.monotonic() - began < LEASE + 1
     two.send_signal(signal.SIGTERM)
     assert two.wait(10) == 0

@@ -1,34 +1,29 @@
 """Killed, or cut off from its database, at every step of a removal, a binding and a restore: a mirror that starts anew ends
 where one ends that nothing interrupted.
 
-A step is a statement of a transaction that has changed something, its COMMIT, or the answer to that. Whatever dies before it
-has changed anything died, for the database, after the COMMIT before. By default there are few objects, and of each transaction
-the moments before and after its COMMIT are tried; CRASH_POINTS=all tries every statement, with more objects, and a server that
-is killed at each of them.
+By default there are few objects, and of each transaction the moments before and after its COMMIT are tried (tests.crash_steps
+says why that is all); CRASH_POINTS=all tries every statement, with more objects, and a server that is killed at each of them.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-import re
 import signal
 import socket
+import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import pymysql
 import pytest
-from pymysql.constants import COMMAND
 
-from hopshive import closure, journal
+from hopshive import closure, journal, schema
 from hopshive import request as requests
 from hopshive.config import MirrorConfig
 from hopshive.database import Contention, DatabaseUnavailable, Transaction, render
@@ -37,9 +32,10 @@ from hopshive.metrics import Metrics
 from hopshive.mirror import Mirror
 from hopshive.mirror.restoring import restore
 from hopshive.namenode import ROOT_ID, NameNode
-from tests.metastore_db import Metastore, with_schema
-from tests.mirror_world import TRASH, World
-from tests.servers import Hdfs, MariaDB
+from tests.crash_steps import Connection, Steps, counted
+from tests.metastore_db import Metastore, with_schema, with_stock
+from tests.mirror_world import TRASH, World, empty_world
+from tests.servers import Hdfs, MariaDB, run_mortal_mariadb
 
 ALL = os.environ.get("CRASH_POINTS") == "all"
 PARTITIONS = 7 if ALL else 2
@@ -49,93 +45,17 @@ STATE = ("recheck", "removal", "journal", "candidate", "request", "setting")
 # Of the moment, or the number of an attempt.
 VOLATILE = {"removed", "begun", "ended", "due", "event_at", "txid", "asked", "content"}
 INODES = {"PARTITION_ID", "PARENT_ID", "partition_id", "parent_id", "id", "inode"}
-WRITES = re.compile(rb"\s*(INSERT|UPDATE|DELETE|REPLACE)\b")
+# Seconds from a statement's beginning until it is killed.
+MOMENT = 0.003
 
-Connection: TypeAlias = "pymysql.connections.Connection[Any]"
-
-
-@pytest.fixture(scope="module")
-def metastore(mariadb: MariaDB, hive_home: Path) -> Iterator[Metastore]:
-    with with_schema(mariadb, hive_home, "crash") as made:
-        yield made
+# A server, and what kills it -9 and starts it again.
+Mortal: TypeAlias = tuple[MariaDB, Callable[[], None]]
+Change: TypeAlias = Callable[..., list[str]]
 
 
-# --- steps ------------------------------------------------------------------------------------------------------------
-
-
-class Steps:
-    """Strikes at every step of one transaction, the one with a number: before each of its statements in turn (it is begun
-    anew after each time), before its COMMIT, and last before the answer to that.
-
-    What it knows is shared with the processes that it kills.
-    """
-
-    def __init__(self, transaction: int, strike: Callable[[Connection], None]) -> None:
-        self._strike = strike
-        # Transactions to let pass; the statement to strike at; whether the answer is next; whether all is done.
-        self._left = RawArray("i", [transaction - 1, 1 if ALL else 1_000_000, 0, 0])
-        # Of each connection: whether its last statement writes; its statements since something was changed.
-        self._writing: dict[Connection, bool] = {}
-        self._changed: Counter[Connection] = Counter()
-
-    @property
-    def over(self) -> bool:
-        """Whether there was such a transaction, and each of its steps."""
-        return bool(self._left[3])
-
-    def execute(self, connection: Connection, sql: bytes, send: Callable[[], None]) -> None:
-        """Send a statement, unless the strike prevents it."""
-        if self._changed[connection] or (self._writing.get(connection) and connection.affected_rows()):  # type: ignore[no-untyped-call]
-            self._changed[connection] += 1
-        self._writing[connection] = bool(WRITES.match(sql))
-        at = self._changed[connection]
-        if sql not in (b"COMMIT", b"ROLLBACK"):
-            if self._mine and at >= self._left[1]:
-                self._left[1] += 1
-                self._hit(connection)
-            send()
-            return
-        self._changed.pop(connection, None)
-        if sql == b"ROLLBACK" or not at:
-            send()
-        elif not self._mine:
-            self._left[0] -= 1
-            send()
-        elif not self._left[2]:
-            self._left[2] = 1
-            self._hit(connection)
-            send()
-        else:
-            send()
-            connection._read_query_result()  # type: ignore[attr-defined]
-            self._left[3] = 1
-            self._hit(connection)
-
-    @property
-    def _mine(self) -> bool:
-        return self._left[0] == 0 and not self.over
-
-    def _hit(self, connection: Connection) -> None:
-        self._changed.pop(connection, None)
-        self._writing.pop(connection, None)
-        self._strike(connection)
-
-
-@contextmanager
-def counted(steps: Steps) -> Iterator[None]:
-    """Within the block statements are steps."""
-    execute = pymysql.connections.Connection._execute_command  # type: ignore[attr-defined]
-
-    def statement(self: Connection, command: int, sql: str | bytes) -> None:
-        if command == COMMAND.COM_QUERY:
-            text = sql.encode(errors="surrogateescape") if isinstance(sql, str) else bytes(sql)
-            steps.execute(self, text, lambda: execute(self, command, sql))
-        else:
-            execute(self, command, sql)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pymysql.connections.Connection, "_execute_command", statement)
-        yield
+def every(_: bytes) -> bool:
+    """Which statements are steps."""
+    return ALL
 
 
 def die(_: Connection) -> None:
@@ -157,7 +77,7 @@ def run(world: World, steps: Steps | None = None) -> None:
         if steps is None:
             finish(world, mirror, target)
         else:
-            with counted(steps):
+            with counted(steps.execute):
                 finish(world, mirror, target)
     database.close()
 
@@ -205,8 +125,9 @@ def dies(world: World, steps: Steps) -> bool:
 def rolled_back(world: World) -> None:
     """Return when the server has noticed that somebody is gone."""
     deadline = time.monotonic() + 120
-    while left := world.metastore.execute("SELECT * FROM information_schema.INNODB_TRX"):
-        assert time.monotonic() < deadline, f"a transaction stays: {left}"
+    # information_schema.INNODB_TRX shows the same again to who asks ten times a second.
+    while ", ACTIVE" in (status := str(world.metastore.execute("SHOW ENGINE INNODB STATUS"))):
+        assert time.monotonic() < deadline, f"a transaction stays: {status}"
 
 
 # --- warehouses -------------------------------------------------------------------------------------------------------
@@ -218,6 +139,8 @@ class Scene:
 
     name: str
     happen: tuple[Callable[[World], None], ...]
+    # It takes so many at least.
+    transactions: int
 
 
 TABLE = 2
@@ -295,14 +218,15 @@ def database_back(world: World) -> None:
         world.files.move(f"{TRASH}{world.root}/{kind}/d.db", f"{world.root}/{kind}/d.db")
 
 
+TABLE_SCENE = Scene("table", (table_gone, table_back), 6)
 SCENES = [
-    Scene("bind", (forgotten,)),
-    Scene("never-there", (never_there,)),
-    Scene("partitions", (partitions_gone, partitions_back)),
-    Scene("table", (table_gone, table_back)),
-    Scene("unheard", (table_gone_unheard, table_back)),
-    Scene("asked-for", (table_deleted, table_asked_for)),
-    Scene("database", (database_gone, database_back)),
+    Scene("bind", (forgotten,), 3),
+    Scene("never-there", (never_there,), 3),
+    Scene("partitions", (partitions_gone, partitions_back), 6),
+    TABLE_SCENE,
+    Scene("unheard", (table_gone_unheard, table_back), 6),
+    Scene("asked-for", (table_deleted, table_asked_for), 6),
+    Scene("database", (database_gone, database_back), 6),
 ]
 
 
@@ -312,17 +236,18 @@ def scene(request: pytest.FixtureRequest) -> Scene:
     return found
 
 
-@pytest.fixture
-def world(
-    metastore: Metastore, hdfs: Hdfs, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[World]:
+@pytest.fixture(autouse=True)
+def quick_start(monkeypatch: pytest.MonkeyPatch) -> None:
     # What reads the whole schema at each start is no subject here.
     monkeypatch.setattr("hopshive.mirror.loop.schema.check", lambda *_: None)
     monkeypatch.setattr("hopshive.closure.read", memory(closure.read))
+
+
+@pytest.fixture
+def world(metastore: Metastore, hdfs: Hdfs, request: pytest.FixtureRequest) -> Iterator[World]:
     root = "/" + request.node.name.replace("[", "-").rstrip("]")
-    made = fill(metastore, hdfs, root)
-    yield made
-    made.close()
+    with warehouse(metastore, hdfs, root) as made:
+        yield made
 
 
 def memory(read: Callable[[Transaction], closure.Graph]) -> Callable[[Transaction], closure.Graph]:
@@ -331,23 +256,17 @@ def memory(read: Callable[[Transaction], closure.Graph]) -> Callable[[Transactio
     return lambda tx: (found or found.append(read(tx)) or found)[0]  # type: ignore[func-returns-value]
 
 
-def fill(metastore: Metastore, hdfs: Hdfs, root: str) -> World:
+@contextmanager
+def warehouse(metastore: Metastore, hdfs: Hdfs, root: str) -> Iterator[World]:
     """A database with two directories, and in it a view and a table with partitions, all bound."""
-    metastore.execute(
-        "DELETE FROM {inodes}",
-        "DELETE FROM SDS",
-        *(f"DELETE FROM {table}" for table in ("PARTITIONS", "TABLE_PARAMS", "TBLS", "DBS", "SERDES", "CDS")),
-        *(f"DELETE FROM {{state}}.{table}" for table in (*STATE[:-1], "position")),
-        "DELETE FROM {state}.setting WHERE name IN ('fuse', 'cluster_id')",
-    )
     config = MirrorConfig(grace=0, unbound_grace=0, rename_grace=0, poll=0, batch=BATCH)
-    world = World(metastore, hdfs, root, config)
-    db = world.make_database("d", managed=True)
-    assert world.make_table(db, "t", place(world)) == TABLE
-    world.make_partitions(TABLE, partitions(world))
-    world.make_table(db, "v", "", view=True)
-    run(world)
-    return world
+    with empty_world(metastore, hdfs, root, config) as world:
+        db = world.make_database("d", managed=True)
+        assert world.make_table(db, "t", place(world)) == TABLE
+        world.make_partitions(TABLE, partitions(world))
+        world.make_table(db, "v", "", view=True)
+        run(world)
+        yield world
 
 
 # --- what is there ----------------------------------------------------------------------------------------------------
@@ -376,14 +295,19 @@ def state(world: World) -> dict[str, Counter[str]]:
     """All rows of all tables, without what is of the moment; inodes by their path."""
     names = dict(directories(world))
     found: dict[str, Counter[str]] = {}
-    wanted = tables(world)
+    filled = [table for table, (_, checksum) in zip(tables(world), checksums(world), strict=True) if checksum]
     with world.metastore.cursor() as cursor:
-        for table in wanted:
-            if cursor.execute(render(f"SELECT * FROM {table}", world.metastore.names)):
-                columns = [column[0] for column in cursor.description or ()]
-                rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
-                found[table] = Counter(told(table, row, names) for row in rows)
+        for table in filled:
+            cursor.execute(render(f"SELECT * FROM {table}", world.metastore.names))
+            columns = [column[0] for column in cursor.description or ()]
+            rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+            found[table] = Counter(told(table, row, names) for row in rows if not is_void(table, row))
     return found
+
+
+def is_void(table: str, row: dict[str, Any]) -> bool:
+    """A removal that came too late to remove anything: of an event that was read twice."""
+    return table == "{state}.removal" and not row["objects"] and row["ended"] is not None
 
 
 def told(table: str, row: dict[str, Any], names: dict[int, str]) -> str:
@@ -433,28 +357,31 @@ def ends(world: World, scene: Scene, through: Callable[[World], None]) -> list[d
     return found
 
 
-# --- the tests --------------------------------------------------------------------------------------------------------
+# --- a mirror ---------------------------------------------------------------------------------------------------------
 
 
-def at_each_step(world: World, scene: Scene, through: Callable[[World, int], bool]) -> int:
-    """Whether a scene ends as it does undisturbed, whichever transaction `through` disturbs; how many there are."""
+def at_each_step(
+    world: World, scene: Scene, through: Callable[[World, int], int], only: Iterable[int] | None = None
+) -> int:
+    """Whether a scene ends as it does undisturbed, whichever transaction `through` disturbs; how many it disturbed."""
     wanted = ends(world, scene, lambda _: None)
-    for number in itertools.count(1):
-        reached = 0
+    found = 0
+    for number in only or itertools.count(1):
+        reached: list[int] = []
 
-        def disturb(world: World, number: int = number) -> None:
-            nonlocal reached
-            reached += through(world, number)
+        def disturb(world: World, number: int = number, reached: list[int] = reached) -> None:
+            reached.append(through(world, number))
 
         assert ends(world, scene, disturb) == wanted, f"disturbed in transaction {number}"
-        if not reached:
-            return number - 1
-    raise AssertionError
+        if not any(reached):
+            break
+        found += sum(reached)
+    return found
 
 
 def test_a_mirror_killed_at_any_step_is_finished_by_the_next(scene: Scene, world: World) -> None:
     def kill(world: World, number: int) -> bool:
-        steps = Steps(number, die)
+        steps = Steps(number, die, every)
         objects = whole(world)
         left = None
         while not steps.over:
@@ -466,17 +393,126 @@ def test_a_mirror_killed_at_any_step_is_finished_by_the_next(scene: Scene, world
             left = checksums(world)
         return True
 
-    assert at_each_step(world, scene, kill) > 1
+    assert at_each_step(world, scene, kill) >= scene.transactions
 
 
-def test_a_mirror_that_loses_its_database_at_any_step_goes_on(scene: Scene, world: World) -> None:
-    def cut(world: World, number: int) -> bool:
+def test_a_mirror_that_is_cut_off_at_any_step_goes_on(scene: Scene, world: World) -> None:
+    def cut(world: World, number: int) -> int:
         def off(connection: Connection) -> None:
             connection._sock.shutdown(socket.SHUT_RDWR)  # type: ignore[attr-defined]
             rolled_back(world)
 
-        steps = Steps(number, off)
+        steps = Steps(number, off, every, more=not ALL)
         run(world, steps)
-        return steps.over
+        return steps.done
 
-    assert at_each_step(world, scene, cut) > 1
+    assert at_each_step(world, scene, cut, None if ALL else [1, 2]) >= scene.transactions
+
+
+# --- a server ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mortal]:
+    with run_mortal_mariadb(tmp_path_factory.mktemp("mortal")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def mortal_metastore(mortal: Mortal, hive_home: Path) -> Iterator[Metastore]:
+    with with_schema(mortal[0], hive_home, "metastore") as made:
+        yield made
+
+
+@pytest.mark.parametrize("scene", SCENES if ALL else [TABLE_SCENE], ids=lambda scene: scene.name)
+def test_a_server_killed_at_any_commit_keeps_what_is_right(
+    scene: Scene, mortal: Mortal, mortal_metastore: Metastore, hdfs: Hdfs
+) -> None:
+    _, strike = mortal
+
+    def kill(world: World, number: int) -> int:
+        def at(_: Connection) -> None:
+            strike()
+            rolled_back(world)
+
+        steps = Steps(number, at)
+        run(world, steps)
+        return steps.done
+
+    with warehouse(mortal_metastore, hdfs, f"/mortal-{scene.name}") as world:
+        # The third transaction is the one that removes, or restores, most.
+        assert at_each_step(world, scene, kill, None if ALL else [3]) > 1
+
+
+# --- the schema -------------------------------------------------------------------------------------------------------
+
+
+def killed_process(metastore: Metastore, change: Change, statement: int) -> bool:
+    """Change the schema in a child of this process, which a signal ends while a statement runs; whether it came to that."""
+    child = os.fork()
+    if child == 0:
+        try:
+            change(metastore.server, metastore.names, on_statement=Countdown(statement, end_soon))
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "the child failed by itself"
+    return os.WIFSIGNALED(status)
+
+
+def end_soon() -> None:
+    """As kill does, in the middle of a wait for an answer."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, MOMENT)
+
+
+class Countdown:
+    """Acts before a statement with a number."""
+
+    def __init__(self, statement: int, act: Callable[[], object]) -> None:
+        self._left = statement
+        self._act = act
+
+    def __call__(self, _: str) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._act()
+
+
+def changes(metastore: Metastore, killed: Callable[[Change, int], bool], stride: int) -> None:
+    """Apply the schema and take it off, killed again and again: nothing is missing, and nothing stays."""
+    before = metastore.picture()
+    kills = 0
+    for change in (schema.apply, schema.remove):
+        while killed(change, stride):
+            kills += 1
+        assert change(metastore.server, metastore.names, dry_run=True) == []
+    assert metastore.picture() == before
+    assert kills >= 2
+
+
+def test_a_schema_change_killed_at_any_statement_goes_on(mariadb: MariaDB, hive_home: Path) -> None:
+    with with_stock(mariadb, hive_home, "killed") as metastore:
+        changes(metastore, lambda change, statement: killed_process(metastore, change, statement), 1 if ALL else 12)
+
+
+def test_a_server_killed_at_any_statement_of_a_schema_change_is_no_harm(mortal: Mortal, hive_home: Path) -> None:
+    mariadb, strike = mortal
+
+    def killed(change: Change, statement: int) -> bool:
+        struck: list[threading.Timer] = []
+
+        def strike_soon() -> None:
+            struck.append(threading.Timer(MOMENT, strike))
+            struck[0].start()
+
+        with suppress(schema.SchemaError):
+            change(metastore.server, metastore.names, on_statement=Countdown(statement, strike_soon))
+        for one in struck:
+            one.join()
+        return bool(struck)
+
+    with with_stock(mariadb, hive_home, "killed") as metastore:
+        changes(metastore, killed, 1 if ALL else 20)
