@@ -97,8 +97,8 @@ def process(context: Context, recheck: Recheck) -> bool:
         with context.database.transaction() as tx:
             rechecks.settle(tx, [recheck.id], recheck.state, "", wait=BUSY)
         return False
-    if key is not None and recheck.kind in ("trash", "rename"):
-        _forget_name(context, recheck, key)
+    if recheck.kind in ("trash", "rename"):
+        _forget_name(context, recheck)
     prune(context.database, recheck.path, inode, PAGE)
     with context.database.transaction() as tx:
         rechecks.finish(tx, [recheck.id])
@@ -106,11 +106,14 @@ def process(context: Context, recheck: Recheck) -> bool:
     return True
 
 
-def _forget_name(context: Context, recheck: Recheck, key: Key) -> None:
+def _forget_name(context: Context, recheck: Recheck) -> None:
     """Delete the row of a directory that was moved and has another one, unless it was moved back."""
     if look(context.namenode, [recheck.path]).ids.get(recheck.path) != recheck.inode:
         with context.database.transaction() as tx:
-            prune_rows(tx, key.parent, [key.name], moved=True)
+            key, inode = rows_of(tx, [recheck.path]).get(recheck.path, (None, None))
+            # What was moved here since has its own story.
+            if key is not None and inode == recheck.inode:
+                prune_rows(tx, key.parent, [key.name], moved=True)
 
 
 def siblings(due: Sequence[Recheck]) -> tuple[list[list[Recheck]], list[Recheck]]:
