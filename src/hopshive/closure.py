@@ -8,6 +8,7 @@ The keys are read from information_schema, never from a list: a site's own table
 
 from __future__ import annotations
 
+import time
 from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -29,8 +30,9 @@ SHARED = ("CDS", "SERDES", "SKEWED_STRING_LIST")
 BINDING = ("PARTITION_ID", "PARENT_ID", "NAME")
 # Values of one IN list.
 CHUNK = 1000
-# Graphs that are remembered, one a connection.
+# Graphs that are remembered, one a connection, and for how many seconds: a site may add a table of its own at any time.
 _REMEMBERED = 16
+FRESH = 60.0
 
 
 class ClosureError(Exception):
@@ -106,18 +108,20 @@ def parents_first(tables: Collection[str], keys: Sequence[ForeignKey]) -> tuple[
 
 # --- reading the schema -----------------------------------------------------------------------------------------------
 
-_graphs: OrderedDict[Row, Graph] = OrderedDict()
+_graphs: OrderedDict[Row, tuple[float, Graph]] = OrderedDict()
 
 
 def graph(tx: Transaction) -> Graph:
-    """The keys of the transaction's database, read once for a connection.
+    """The keys of the transaction's database, read once in a while for a connection.
 
     Raises ClosureError if hopshive's schema is not on it, or if a key has more than one column.
     """
     (place,) = tx.rows("SELECT @@datadir, @@port, CONNECTION_ID(), DATABASE()")
-    known = _graphs.get(place)
-    if known is None:
-        known = _graphs[place] = read(tx)
+    read_at, known = _graphs.get(place, (-FRESH, None))
+    now = time.monotonic()
+    if known is None or now - read_at >= FRESH:
+        known = read(tx)
+        _graphs[place] = now, known
         while len(_graphs) > _REMEMBERED:
             _graphs.popitem(last=False)
     return known
