@@ -251,6 +251,28 @@ def test_with_follow_the_locations_move_along(world: World, table: int) -> None:
 
 
 @pytest.mark.usefixtures("table")
+@pytest.mark.parametrize("kinds", [["managed"], ["external", "managed"]], ids=" and ".join)
+def test_with_follow_a_databases_locations_move_along_that_it_is_not_bound_to(
+    world: World, db: int, kinds: list[str]
+) -> None:
+    world.make_table(db, "e", f"{world.root}/external/d.db/e")
+    world.start(rename_policy="follow")
+    world.settle()
+    for kind in kinds:
+        world.files.move(f"{world.root}/{kind}/d.db", f"{world.root}/away/{kind}")
+    world.settle()
+    wanted = [
+        f"{world.uri}{world.root}/{f'away/{kind}' if kind in kinds else f'{kind}/d.db'}"
+        for kind in ("external", "managed")
+    ]
+    assert world.metastore.execute("SELECT DB_LOCATION_URI, DB_MANAGED_LOCATION_URI FROM DBS WHERE NAME = 'd'") == [
+        tuple(wanted)
+    ]
+    assert world.objects() == ALL | {"d.e"}
+    assert world.differences() == []
+
+
+@pytest.mark.usefixtures("table")
 def test_with_report_nothing_is_removed_until_a_human_approves(world: World) -> None:
     world.start(rename_policy="report")
     world.files.move(f"{world.root}/managed/d.db/t", f"{world.root}/away/t")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hopshive.database import marks
 from hopshive.mirror import rechecks
+from hopshive.mirror.binding import read_homes
 from hopshive.mirror.context import look
 from hopshive.mirror.tree import lock
 from hopshive.paths import is_below
@@ -50,14 +51,17 @@ def relocate(context: Context, recheck: Recheck, pages: Iterable[Sequence[Bound]
         with context.database.transaction() as tx:
             free = lock(tx, {one.sd_id: one.location for one in page if one.sd_id in there})
             tx.many("UPDATE SDS SET LOCATION = %s WHERE SD_ID = %s", [(there[sd_id], sd_id) for sd_id in free])
-            _move_databases(context, tx, recheck, [-sd_id for sd_id in free if sd_id < 0])
     if whole:
         with context.database.transaction() as tx:
+            _move_databases(context, tx, recheck)
             rechecks.settle(tx, [recheck.id], "waiting", "", wait=0)
     return whole
 
 
-def _move_databases(context: Context, tx: Transaction, recheck: Recheck, db_ids: Sequence[int]) -> None:
+def _move_databases(context: Context, tx: Transaction, recheck: Recheck) -> None:
+    """Both locations of a database, of which it is bound to one."""
+    homes = read_homes(context, tx, "NAME <> 'default'", ())
+    db_ids = [home.db_id for home in homes if any(is_below(path, recheck.path) for _, path in home.locations)]
     if not db_ids:
         return
     sql = f"SELECT DB_ID, DB_LOCATION_URI, DB_MANAGED_LOCATION_URI FROM DBS WHERE DB_ID IN ({marks(db_ids)}) FOR UPDATE"
