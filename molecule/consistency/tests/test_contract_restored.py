@@ -8,6 +8,7 @@ import pytest
 
 from tests.contract import differences, metadata
 from tests.contract.objects import ACID, MANAGED, TABLES, fill
+from tests.warehouse import HiveSession
 
 if TYPE_CHECKING:
     from tests.contract import OwnDatabase
@@ -32,14 +33,19 @@ def with_table(db: OwnDatabase, form: str) -> None:
 
 
 def grants(db: OwnDatabase) -> list[tuple[object, ...]]:
-    """Who may do what with the table."""
-    return sorted(row[:8] for row in db.hive("SHOW GRANT ON TABLE {db}.t"))
+    """What bob may do with the table, as he is told."""
+    session = HiveSession(db.warehouse.lab.one("server2").address, user="bob")
+    try:
+        return sorted(row[:8] for row in session.execute(f"SHOW GRANT USER bob ON TABLE {db.name}.t"))
+    finally:
+        session.close()
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_table_comes_back_from_the_trash_as_it_was(db: OwnDatabase, form: str) -> None:
     with_table(db, form)
     before, granted, path = metadata(db.warehouse), grants(db), db.path("t")
+    assert granted
     db.warehouse.hdfs.shell_rm(path)
     db.warehouse.wait_quiet()
     assert db.tables() == []
