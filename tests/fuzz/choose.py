@@ -650,8 +650,11 @@ class Chooser:
         return Step("move_away", {"db": found[0].name, "path": found[1].path, "place": place}) if found else None
 
     def _bring_back(self) -> Step | None:
-        possible = sorted(path for path in self._model.kept if self._model.can_bring_back(path))
-        return Step("bring_back", {"path": self._rng.choice(possible)}) if possible else None
+        possible = [paths for path in sorted(self._model.kept) if (paths := self._model.back_with(path))]
+        if not possible:
+            return None
+        paths = self._rng.choice(possible)
+        return Step("bring_back", {"paths": self._rng.sample(paths, len(paths))})
 
     def _remake(self) -> Step | None:
         found = self._leaf()

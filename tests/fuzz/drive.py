@@ -294,7 +294,8 @@ class Driver:
         self._warehouse.hdfs.move(step["path"], step["place"])
 
     def _bring_back(self, step: Step, _: Outcome) -> None:
-        self._warehouse.hdfs.move(self._model.kept[step["path"]], step["path"])
+        for path in step["paths"]:
+            self._warehouse.hdfs.move(self._model.kept[path], path)
 
     def _remake(self, step: Step, _: Outcome) -> None:
         self._warehouse.hdfs.delete(step["path"])

@@ -264,7 +264,8 @@ def move_away(model: Model, step: Step, _: Outcome) -> None:
 
 
 def bring_back(model: Model, step: Step, _: Outcome) -> None:
-    model.bring_back(step["path"])
+    for path in step["paths"]:
+        model.bring_back(path)
 
 
 def remake(model: Model, step: Step, _: Outcome) -> None:

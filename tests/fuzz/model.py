@@ -200,10 +200,22 @@ class Model:
             raise AssertionError(f"{path} cannot be brought back")
         self._arrivals.add(path)
 
-    def can_bring_back(self, path: str) -> bool:
-        """Whether what was kept of a path can be moved back."""
-        place = self.kept[path]
-        return self.files.exists(place) and not self.files.exists(path) and self.files.exists(path.rpartition("/")[0])
+    def back_with(self, path: str) -> list[str]:
+        """What is to be moved back together with what was kept of a path; nothing if it cannot be.
+
+        Of a database that went with both of its directories only the mirror knows which of them it was bound to at last.
+        """
+        paths = {path}
+        for entry in self.journal:
+            if entry.kind == "database" and entry.nodes.get(path, UNSEEN) == self.files.id(self.kept[path]):
+                paths.update(entry.nodes)
+        return sorted(paths) if all(map(self._can_bring_back, paths)) else []
+
+    def _can_bring_back(self, path: str) -> bool:
+        place = self.kept.get(path)
+        if place is None or self.files.exists(path):
+            return False
+        return self.files.exists(place) and self.files.exists(path.rpartition("/")[0])
 
     def remake(self, path: str) -> None:
         """A directory is deleted and made again at once."""

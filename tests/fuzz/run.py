@@ -148,13 +148,13 @@ class Run:
             self._prints.pop(one, None)
         if step.kind == "compact":
             self._restless |= born
-        path = step.get("path", "")
-        if path:
-            self._unread |= {
-                table.born
-                for _, table in self.model.tables()
-                if any(one.startswith(path) or path.startswith(one) for one in table.paths())
-            }
+        for path in [step.get("path", ""), *step.get("paths", [])]:
+            if path:
+                self._unread |= {
+                    table.born
+                    for _, table in self.model.tables()
+                    if any(one.startswith(path) or path.startswith(one) for one in table.paths())
+                }
 
     # --- quiet points -----------------------------------------------------------------------------------------------
 
