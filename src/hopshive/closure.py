@@ -129,14 +129,16 @@ def graph(tx: Transaction) -> Graph:
 
 def read(tx: Transaction) -> Graph:
     """The same, from information_schema."""
+    views = {
+        row[0] for row in tx.rows("SELECT TABLE_NAME FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()")
+    }
     columns: dict[str, list[Row]] = {}
     for table, *rest in tx.rows(
-        "SELECT c.TABLE_NAME, c.COLUMN_NAME, c.IS_NULLABLE, c.COLUMN_DEFAULT, c.EXTRA, c.COLLATION_NAME"
-        " FROM information_schema.COLUMNS c JOIN information_schema.TABLES t"
-        " ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME"
-        " WHERE c.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE' ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION"
+        "SELECT TABLE_NAME, COLUMN_NAME, IS_NULLABLE, COLUMN_DEFAULT, EXTRA, COLLATION_NAME FROM information_schema.COLUMNS"
+        " WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, ORDINAL_POSITION"
     ):
-        columns.setdefault(table, []).append(tuple(rest))
+        if table not in views:
+            columns.setdefault(table, []).append(tuple(rest))
     unique: dict[tuple[str, str], list[str]] = {}
     indexes: dict[str, dict[str, str]] = {}
     for table, index, column, is_unique, place in tx.rows(
