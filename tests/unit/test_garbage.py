@@ -355,6 +355,18 @@ def test_an_object_that_is_being_made_is_not_seen(world: World) -> None:
     assert [world.rows.count(table) for table in ("CDS", "SDS", "TBLS")] == [1, 1, 1]
 
 
+def test_candidates_that_a_removal_is_writing_hold_up_no_others(world: World) -> None:
+    world.rows.run(
+        "INSERT INTO CDS SELECT seq FROM seq_1_to_400", "INSERT INTO {state}.candidate SELECT 'CDS', CD_ID FROM CDS"
+    )
+    cleaner = world.cleaner()
+    with world.session() as session:
+        session.execute(f"INSERT INTO {world.rows.metastore.names.state}.candidate VALUES ('CDS', 2000), ('CDS', 0)")
+        assert cleaner.step()
+        assert world.rows.count("CDS") == 0
+        session.connection.rollback()
+
+
 def test_an_uncommitted_reference_keeps_a_candidate_for_later(world: World) -> None:
     world.rows.database()
     world.rows.columns(1)
