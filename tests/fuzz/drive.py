@@ -295,7 +295,7 @@ class Driver:
 
     def _bring_back(self, step: Step, _: Outcome) -> None:
         for path in step["paths"]:
-            self._warehouse.hdfs.move(self._model.kept[path], path)
+            self._warehouse.hdfs.move(self._warehouse.hdfs.place_now(self._model.kept[path]), path)
 
     def _remake(self, step: Step, _: Outcome) -> None:
         self._warehouse.hdfs.delete(step["path"])

@@ -172,7 +172,16 @@ class Hdfs:
 
     def restore_from_trash(self, path: str) -> None:
         """Move back what the trash has, as an operator does with `hdfs dfs -mv`."""
-        self.move(self.trash_place(path), path)
+        self.move(self.place_now(self.trash_place(path)), path)
+
+    def place_now(self, place: str) -> str:
+        """Where something is that was put at a place: once in a while the trash gives its directory Current another name."""
+        trash, current, rest = place.partition("/.Trash/Current/")
+        if current and not self.exists(place):
+            for item in self.listing(f"{trash}/.Trash"):
+                if self.exists(moved := f"{trash}/.Trash/{item.name}/{rest}"):
+                    return moved
+        return place
 
     # --- snapshots ------------------------------------------------------------------------------------------------
 
