@@ -66,6 +66,8 @@ class MirrorConfig:
     unbound_grace: float = 300.0
     # From a move to another place than the trash to the policy: ALTER TABLE RENAME moves first and commits afterwards.
     rename_grace: float = 300.0
+    # Longest time that a deleted directory waits for a job that writes beside it, and may make it again.
+    writer_grace: float = DAY
     rename_policy: Literal["delete", "follow", "report"] = "delete"
     # Objects of one transaction.
     batch: int = 500

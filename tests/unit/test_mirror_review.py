@@ -261,6 +261,46 @@ def test_a_database_that_moves_while_it_is_bound_is_bound_to_the_new_place(
     assert world.objects() == set()
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_a_job_overwrites_keeps_its_metadata_while_it_runs(world: World, db: int, whole: bool) -> None:
+    # As Spark does it: INSERT OVERWRITE t PARTITION (p=0), or of the whole table, and a query that takes its time.
+    table = world.make_table(db, "t", f"{world.root}/t")
+    world.make_partitions(table, [f"{world.root}/t/p={n}" for n in range(3)])
+    world.settle()
+    everything = world.objects()
+    world.files.delete(f"{world.root}/t" if whole else f"{world.root}/t/p=0")
+    world.files.mkdir(f"{world.root}/t/_temporary/0")
+    world.settle()
+    wait_out(world)
+    world.mirror.compare()
+    world.settle()
+    wait_out(world)
+    assert world.objects() == everything
+    world.files.mkdir(f"{world.root}/t/p=0")
+    world.files.delete(f"{world.root}/t/_temporary")
+    wait_out(world)
+    assert world.objects() == (everything - {"d.t/p=1", "d.t/p=2"} if whole else everything)
+    assert world.rechecks() == []
+    assert world.differences() == []
+
+
+def test_a_job_that_was_killed_keeps_nothing_for_ever(world: World, db: int) -> None:
+    table = world.make_table(db, "t", f"{world.root}/t")
+    world.make_partitions(table, [f"{world.root}/t/p={n}" for n in range(3)])
+    world.settle()
+    world.files.mkdir(f"{world.root}/t/_temporary/0")
+    world.files.delete(f"{world.root}/t/p=0")
+    world.settle()
+    assert world.objects() == {"d", "d.t", "d.t/p=1", "d.t/p=2"}
+    world.files.delete(f"{world.root}/t/p=1")
+    world.files.mkdir(f"{world.root}/t/_temporary/1")
+    world.settle()
+    assert world.objects() == {"d", "d.t", "d.t/p=1", "d.t/p=2"}
+    world.start(writer_grace=0)
+    wait_out(world)
+    assert world.objects() == {"d", "d.t", "d.t/p=2"}
+
+
 # --- what breaks off -----------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hopshive import journal, schema
 from hopshive.database import Contention, DatabaseError, DatabaseUnavailable
-from hopshive.mirror import binding, follow, fuse, origin, recheck, rechecks, restoring
+from hopshive.mirror import binding, follow, fuse, origin, recheck, rechecks, restoring, writers
 from hopshive.mirror.compare import Comparison
 from hopshive.mirror.context import Context
 from hopshive.mirror.tree import MISSING, decoded
@@ -214,6 +214,15 @@ class Mirror:
             return False
         deadline = time.monotonic() + DECIDE_SECONDS
         done = False
+        put_off = writers.waiting(context, [*due, *(one for group in missing for one in group)])
+        if put_off:
+            with context.database.transaction() as tx:
+                rechecks.settle(
+                    tx, [one.id for one in put_off], "waiting", "a job is writing there", wait=writers.AGAIN
+                )
+            ids = {one.id for one in put_off}
+            due = [one for one in due if one.id not in ids]
+            missing = [left for group in missing if (left := [one for one in group if one.id not in ids])]
         groups, others = recheck.siblings(due)
         for group in groups:
             others += self._decide_together(group)
