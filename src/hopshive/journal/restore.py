@@ -32,8 +32,8 @@ _PARENT = {"CTLGS": "catalog", "DBS": "database", "TBLS": "table"}
 # Of statistics: the table that they are of, which may have another name by now.
 _NAMES = ("CAT_NAME", "DB_NAME", "TABLE_NAME")
 _MESSAGE = 1000
-# Of the contents of the entries of one transaction. They are compressed: in memory that is some tens of times as much.
-MOST_BYTES = 4 << 20
+# Of the contents of the entries of one transaction. They are compressed: in memory that is 50 times as much.
+MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
