@@ -215,6 +215,10 @@ class Model:
         place = self.kept.get(path)
         if place is None or self.files.exists(path):
             return False
+        for one in self._paths():
+            # About to be removed, but for another directory that comes in time: nobody can tell.
+            if is_below(one, path) and self.files.id(place + one[len(path) :]) not in (None, self._seen.get(one)):
+                return False
         return self.files.exists(place) and self.files.exists(path.rpartition("/")[0])
 
     def remake(self, path: str) -> None:
