@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -133,29 +133,9 @@ def test_a_killed_leader_is_followed_and_a_told_one_hands_over(site: Site) -> No
     assert site.json("status", code=4)["leader"] is None
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"database": {"user": "nobody", "unix_socket": "SOCKET"}}, "Access denied for user 'nobody'"),
-        ({"source": "hopsfs"}, "hopsfs"),
-        ({"lease": 0}, "lease must be a second or more"),
-        ({"metrics": {"host": "192.0.2.1"}}, "192.0.2.1:9853 (metrics.host, metrics.port) cannot be served"),
-        ({"cleaner": {"scratch": ["/"]}}, "cleaner.scratch"),
-    ],
-    ids=["password", "source", "config", "endpoint", "scratch"],
-)
-def test_a_daemon_that_cannot_ever_work_says_why_and_ends(site: Site, change: dict[str, Any], sentence: str) -> None:
-    if "database" in change:
-        change = {"database": {**change["database"], "unix_socket": site.world.metastore.mariadb.socket}}
-    daemon = site.start("wrong", **change)
-    assert daemon.wait(10) == 78, site.logs()
-    assert sentence in (site.directory / "wrong.log").read_text()
-
-
-def test_a_daemon_does_not_follow_another_file_system(site: Site) -> None:
-    site.world.metastore.execute("UPDATE {state}.setting SET value = 'CID-other' WHERE name = 'cluster_id'")
-    assert site.start("wrong").wait(10) == 78
-    assert "follows CID-other" in (site.directory / "wrong.log").read_text()
+def test_an_endpoint_that_cannot_be_served_ends_the_daemon(site: Site) -> None:
+    assert site.start("wrong", metrics={"host": "192.0.2.1"}).wait(10) == 78, site.logs()
+    assert "192.0.2.1:9853 (metrics.host, metrics.port) cannot be served" in site.logs()
 
 
 def test_a_database_and_a_namenode_that_are_away_are_said(site: Site) -> None:

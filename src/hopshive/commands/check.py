@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
+from hopshive import schema
 from hopshive.commands.ask import Bar, ask, shown
 from hopshive.commands.base import DIFFERENCES, OK, Site, site_options
 from hopshive.mirror.check import differences
@@ -58,10 +59,12 @@ def remedies(found: Sequence[Difference]) -> list[Kind]:
 
 
 def _compared(site: Site) -> list[Difference]:
+    database = site.database()
+    schema.check(database, site.config.source, site.config.hdfs.uris)
     namenode = site.namenode()
     try:
         with Bar(site.progress_console, "check") as bar:
-            return list(differences(site.config, site.database(), namenode, bar.advance))
+            return list(differences(site.config, database, namenode, bar.advance))
     finally:
         if namenode is not None:
             namenode.close()

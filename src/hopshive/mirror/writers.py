@@ -26,7 +26,9 @@ AGAIN = 5.0
 
 def waiting(context: Context, some: Sequence[Recheck]) -> list[Recheck]:
     """Those whose directory a job may be about to make again: one that began after the deletion. Raises NameNodeError."""
-    asked = [one for one in some if one.kind in ("unlink", "missing") and one.state == "waiting" and one.removal is None]
+    asked = [
+        one for one in some if one.kind in ("unlink", "missing") and one.state == "waiting" and one.removal is None
+    ]
     begun = _begun(context, {one.path for one in asked})
     return [
         one for one in asked if (at := begun.get(one.path)) is not None and (one.event_at is None or at >= one.event_at)
@@ -45,5 +47,7 @@ def _begun(context: Context, paths: Collection[str]) -> dict[str, datetime]:
         begun = datetime.fromtimestamp(entry.modified / 1000, UTC).replace(tzinfo=None) if entry else oldest
         if begun > oldest:
             at[place] = begun
-    found = {path: [at[place] for prefix in prefixes(path) if (place := f"{prefix}/{TEMPORARY}") in at] for path in paths}
+    found = {
+        path: [at[place] for prefix in prefixes(path) if (place := f"{prefix}/{TEMPORARY}") in at] for path in paths
+    }
     return {path: max(some) for path, some in found.items() if some}
