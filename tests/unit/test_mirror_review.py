@@ -210,6 +210,28 @@ def test_what_is_locked_keeps_nothing_else_from_being_bound(world: World, db: in
     assert all(world.bound(number) for number in locked)
 
 
+@pytest.mark.parametrize("column", ["DB_LOCATION_URI", "DB_MANAGED_LOCATION_URI"])
+def test_a_database_with_a_directory_on_another_file_system_stays(world: World, db: int, column: str) -> None:
+    world.metastore.execute(f"UPDATE DBS SET {column} = 's3a://bucket/d.db' WHERE DB_ID = {db}")
+    world.settle()
+    world.files.delete(f"{world.root}/{'managed' if column == 'DB_LOCATION_URI' else 'external'}/d.db")
+    world.settle()
+    world.mirror.compare()
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.differences() == []
+
+
+def test_a_database_may_move_from_another_file_system_and_back(world: World) -> None:
+    number = world.make_database("d")
+    ((place,),) = world.metastore.execute("SELECT DB_LOCATION_URI FROM DBS WHERE NAME = 'd'")
+    for location in ("s3a://bucket/d.db", "s3a://bucket/e.db", place, "", place):
+        world.metastore.execute(f"UPDATE DBS SET DB_LOCATION_URI = '{location}' WHERE DB_ID = {number}")
+        world.settle()
+        assert world.bound(-number) == (location == place)
+    assert world.differences() == []
+
+
 # --- what nobody removes -------------------------------------------------------------------------------------------
 
 

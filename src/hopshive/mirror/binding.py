@@ -26,10 +26,11 @@ _QUEUE = "PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME IS NULL"
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """A database: where its directories may be, those on our file system only, as (location, path)."""
+    """A database: where its directories may be on our file system, as (location, path), and its location on another one."""
 
     db_id: int
     locations: tuple[tuple[str, str], ...]
+    elsewhere: str | None
 
     @property
     def sd_id(self) -> int:
@@ -115,30 +116,30 @@ def read_homes(context: Context, tx: Transaction, condition: str, arguments: Ite
     sql = f"SELECT DB_ID, DB_LOCATION_URI, DB_MANAGED_LOCATION_URI FROM DBS WHERE {condition}"
     homes = []
     for db_id, *locations in tx.rows(sql, tuple(arguments)):
-        placed = [(text, path) for text in locations if text and (path := context.file_system.path_of(text))]
-        homes.append(Home(int(db_id), tuple(placed)))
+        placed = [(text, context.file_system.path_of(text)) for text in locations if text]
+        ours = tuple((text, path) for text, path in placed if path is not None)
+        homes.append(Home(int(db_id), ours, next((text for text, path in placed if path is None), None)))
     return homes
 
 
 def settle_database(context: Context, tx: Transaction, home: Home, found: Found) -> bool:
-    """Write a database's storage descriptor and bind it to a directory that is there; whether one is, or none is ours."""
+    """Write a database's storage descriptor and bind it to a directory that is there; whether one is, or is not ours."""
     for _, path in home.locations:
         context.known.add(path)
-    location, path = next(
-        ((text, path) for text, path in home.locations if path in found.ids),
-        home.locations[0] if home.locations else ("", ""),
-    )
-    there = tx.value("SELECT LOCATION FROM SDS WHERE SD_ID = %s FOR UPDATE", (home.sd_id,))
+    location, path = next(((text, path) for text, path in home.locations if path in found.ids), (home.elsewhere, ""))
+    if location is None and home.locations:
+        location, path = home.locations[0]
+    there = tx.row("SELECT LOCATION FROM SDS WHERE SD_ID = %s FOR UPDATE", (home.sd_id,))
     if there is None:
         tx.execute(
             "INSERT INTO SDS (SD_ID, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, NUM_BUCKETS, LOCATION)"
             " VALUES (%s, b'0', b'0', 0, %s)",
-            (home.sd_id, location or None),
+            (home.sd_id, location),
         )
-    elif there != location:
+    elif there[0] != location:
         # The trigger unbinds what has another location now; so binding is a statement of its own.
-        tx.execute("UPDATE SDS SET LOCATION = %s WHERE SD_ID = %s", (location or None, home.sd_id))
-    if not home.locations:
+        tx.execute("UPDATE SDS SET LOCATION = %s WHERE SD_ID = %s", (location, home.sd_id))
+    if not path:
         mark(tx, [home.sd_id], NOT_OURS)
         return True
     return not settle(context, tx, {home.sd_id: path}, found)

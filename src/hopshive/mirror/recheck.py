@@ -219,14 +219,16 @@ def examine(context: Context, page: Sequence[Bound]) -> Survey:
 
 
 def _spare_databases(context: Context, survey: Survey) -> None:
-    """A database that has lost one of its directories is bound to the other, if that is there."""
+    """A database that has lost one of its directories is bound to the other, if that is there or on another file system."""
     gone = [-one.sd_id for one in survey.absent if one.sd_id < 0]
     if not gone:
         return
     with context.database.reading() as tx:
         homes = read_homes(context, tx, f"DB_ID IN ({marks(gone)})", gone)
     found = look(context.namenode, [path for home in homes for _, path in home.locations])
-    spared = {home.sd_id: home for home in homes if any(path in found.ids for _, path in home.locations)}
+    spared = {
+        home.sd_id: home for home in homes if home.elsewhere or any(path in found.ids for _, path in home.locations)
+    }
     if spared:
         with context.database.transaction() as tx:
             for home in spared.values():
