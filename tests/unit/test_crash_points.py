@@ -74,25 +74,23 @@ def run(world: World, steps: Steps | None = None) -> None:
         mirror.start()
         with database.transaction() as tx:
             requests.take_up(tx, ["restore"])
+            asked = requests.take(tx, ["restore"])
         if steps is None:
-            finish(world, mirror, target)
+            finish(world, mirror, target, asked)
         else:
             with counted(steps.execute):
-                finish(world, mirror, target)
+                finish(world, mirror, target, asked)
     database.close()
 
 
-def finish(world: World, mirror: Mirror, target: int) -> None:
+def finish(world: World, mirror: Mirror, target: int, asked: requests.Request | None) -> None:
     """As the daemon's worker does it: what passes by itself is tried again, and what was asked is begun again."""
     deadline = time.monotonic() + 120
-    worked, asked = True, None
+    worked = True
     while worked or mirror.txid < target or world.rechecks():
         assert time.monotonic() < deadline, "the mirror does not come to rest"
         try:
             worked = mirror.step()
-            if asked is None:
-                with mirror.context.database.transaction() as tx:
-                    asked = requests.take(tx, ["restore"])
             if asked is not None:
                 with mirror.context.database.reading() as tx:
                     entries = journal.restorable(tx, **asked.argument)
@@ -301,13 +299,14 @@ def state(world: World) -> dict[str, Counter[str]]:
             cursor.execute(render(f"SELECT * FROM {table}", world.metastore.names))
             columns = [column[0] for column in cursor.description or ()]
             rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
-            found[table] = Counter(told(table, row, names) for row in rows if not is_void(table, row))
+            if table == "{state}.removal":
+                # An event may be read twice. Then directories are looked at in other groups, of which each is a removal.
+                found["removed"] = Counter()
+                for row in rows:
+                    found["removed"][row["kind"]] += row["objects"]
+                rows = [row for row in rows if row["ended"] is None]
+            found[table] = Counter(told(table, row, names) for row in rows)
     return found
-
-
-def is_void(table: str, row: dict[str, Any]) -> bool:
-    """A removal that came too late to remove anything: of an event that was read twice."""
-    return table == "{state}.removal" and not row["objects"] and row["ended"] is not None
 
 
 def told(table: str, row: dict[str, Any], names: dict[int, str]) -> str:
@@ -515,4 +514,4 @@ def test_a_server_killed_at_any_statement_of_a_schema_change_is_no_harm(mortal: 
         return bool(struck)
 
     with with_stock(mariadb, hive_home, "killed") as metastore:
-        changes(metastore, killed, 1 if ALL else 20)
+        changes(metastore, killed, 2 if ALL else 20)
