@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive.database import DatabaseUnavailable, Transaction
+from hopshive.database import DatabaseError, DatabaseUnavailable, Transaction
 from hopshive.errors import Refused
 from hopshive.leader import MirrorWork
 from hopshive.mirror import binding, compare, follow, recheck, restoring
@@ -394,6 +395,26 @@ def test_one_that_cannot_be_removed_does_not_hold_up_the_others(world: World, db
         world.metastore.execute("DROP TABLE SITE")
     wait_out(world)
     assert world.objects() == {"d"}
+
+
+def test_what_cannot_be_bound_holds_up_no_removal(world: World, db: int) -> None:
+    world.make_table(db, "t", f"{world.root}/t")
+    world.settle()
+    number = world.make_table(db, "u", f"{world.root}/u")
+    world.metastore.execute(
+        f"CREATE TRIGGER site BEFORE UPDATE ON SDS FOR EACH ROW IF NEW.SD_ID = {number} THEN SIGNAL SQLSTATE '45000'; END IF"
+    )
+    try:
+        world.files.delete(f"{world.root}/t")
+        deadline = time.monotonic() + 20
+        while world.objects() != {"d", "d.u"}:
+            assert time.monotonic() < deadline
+            with pytest.raises(DatabaseError):
+                world.mirror.step()
+    finally:
+        world.metastore.execute("DROP TRIGGER site")
+    world.settle()
+    assert world.bound(number)
 
 
 def test_after_a_restart_what_comes_later_is_still_noticed(world: World, db: int) -> None:

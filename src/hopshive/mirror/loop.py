@@ -136,13 +136,23 @@ class Mirror:
         """
         batch = self._batch or self._events()
         self._batch = None
-        worked = self._bind()
+        problem: DatabaseError | None = None
+        worked = False
+        try:
+            worked = self._bind()
+        except DatabaseUnavailable:
+            raise
+        except DatabaseError as error:
+            # What cannot be bound holds up nothing else. It stays in the queue, and whether it is there is yet to be asked.
+            problem = error
         if batch is not None:
             worked = self._follow(batch) or worked
         worked = self._decide() or worked
         worked = self._compare_some() or worked
         self._expire()
         self._count()
+        if problem is not None:
+            raise problem
         return worked
 
     def stirred(self) -> bool:
