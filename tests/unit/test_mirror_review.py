@@ -233,6 +233,24 @@ def test_a_database_may_move_from_another_file_system_and_back(world: World) -> 
     assert world.differences() == []
 
 
+def test_with_follow_spark_is_told_too(world: World, db: int) -> None:
+    world.start(rename_policy="follow")
+    tables = [world.make_table(db, name, f"{world.root}/in/{name}") for name in ("t", "u")]
+    with world.metastore.cursor() as cursor:
+        for table, path in zip(tables, ("/in/t", "/other"), strict=True):
+            value = world.uri + world.root + path
+            cursor.execute(
+                "INSERT INTO SERDE_PARAMS VALUES (%s, 'path', %s), (%s, 'a', %s)", (table, value, table, value)
+            )
+    world.settle()
+    world.files.move(f"{world.root}/in", f"{world.root}/out")
+    world.settle()
+    rows = world.metastore.execute("SELECT PARAM_KEY, PARAM_VALUE FROM SERDE_PARAMS ORDER BY SERDE_ID, PARAM_KEY")
+    found = [(key, value.removeprefix(world.uri + world.root)) for key, value in rows]
+    assert found == [("a", "/in/t"), ("path", "/out/t"), ("a", "/other"), ("path", "/other")]
+    assert world.differences() == []
+
+
 # --- what nobody removes -------------------------------------------------------------------------------------------
 
 

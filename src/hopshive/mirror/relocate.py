@@ -51,11 +51,33 @@ def relocate(context: Context, recheck: Recheck, pages: Iterable[Sequence[Bound]
         with context.database.transaction() as tx:
             free = lock(tx, {one.sd_id: one.location for one in page if one.sd_id in there})
             tx.many("UPDATE SDS SET LOCATION = %s WHERE SD_ID = %s", [(there[sd_id], sd_id) for sd_id in free])
+            _move_paths(context, tx, recheck, free)
     if whole:
         with context.database.transaction() as tx:
             _move_databases(context, tx, recheck)
             rechecks.settle(tx, [recheck.id], "waiting", "", wait=0)
     return whole
+
+
+def _move_paths(context: Context, tx: Transaction, recheck: Recheck, sd_ids: Sequence[int]) -> None:
+    """What Spark takes for the location of its tables (HiveExternalCatalog.restoreDataSourceTable)."""
+    if not sd_ids:
+        return
+    rows = tx.rows(
+        "SELECT p.SERDE_ID, p.PARAM_VALUE FROM SDS s JOIN SERDE_PARAMS p ON p.SERDE_ID = s.SERDE_ID"
+        f" WHERE p.PARAM_KEY = 'path' AND s.SD_ID IN ({marks(sd_ids)}) FOR UPDATE",
+        sd_ids,
+    )
+    places = {
+        serde: place
+        for serde, location in rows
+        if (path := context.file_system.path_of(location))
+        and (place := moved(location, path, recheck.path, recheck.target))
+    }
+    tx.many(
+        "UPDATE SERDE_PARAMS SET PARAM_VALUE = %s WHERE SERDE_ID = %s AND PARAM_KEY = 'path'",
+        [(place, serde) for serde, place in places.items()],
+    )
 
 
 def _move_databases(context: Context, tx: Transaction, recheck: Recheck) -> None:
