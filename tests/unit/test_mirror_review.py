@@ -395,6 +395,22 @@ def test_a_comparison_that_a_leader_did_not_finish_is_begun_again_by_the_next(
     assert world.objects() == {"d", "d.u"}
 
 
+def test_the_next_comparison_is_due_by_the_last_one_whoever_led_then(world: World, db: int) -> None:
+    world.make_table(db, "t", f"{world.root}/t")
+    world.settle()
+    # Its event is lost, however.
+    world.files.delete(f"{world.root}/t")
+    with world.database.transaction() as tx:
+        tx.execute("UPDATE {state}.position SET txid = %s", (world.namenode.current_txid(),))
+    world.start(compare_interval=3600)
+    world.settle()
+    assert world.objects() == {"d", "d.t"}
+    world.metastore.execute("UPDATE {state}.position SET compared_at = compared_at - INTERVAL 2 HOUR")
+    world.start()
+    world.settle()
+    assert world.objects() == {"d"}
+
+
 @pytest.mark.parametrize("seen", [True, False])
 def test_one_that_cannot_be_removed_does_not_hold_up_the_others(world: World, db: int, seen: bool) -> None:
     paths = [f"{world.root}/{name}" for name in ("a", "b", "c")]
