@@ -64,7 +64,13 @@ def wait_until(answers: Callable[[], bool], what: str, log: Path, seconds: float
 # --- MariaDB ----------------------------------------------------------------------------------------------------------
 
 # For tests, which never look at what a crash of the machine left.
-SMALL = ["--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--innodb-buffer-pool-size=64M"]
+SMALL = [
+    "--innodb-flush-log-at-trx-commit=0",
+    "--innodb-flush-method=nosync",
+    "--innodb-doublewrite=0",
+    "--innodb-buffer-pool-size=64M",
+    "--sync-frm=0",
+]
 
 
 @dataclass(frozen=True)
