@@ -219,7 +219,25 @@ class Model:
             # About to be removed, but for another directory that comes in time: nobody can tell.
             if is_below(one, path) and self.files.id(place + one[len(path) :]) not in (None, self._seen.get(one)):
                 return False
+        # Whose name something has that is about to go, and may come back before: nobody can tell which of them gets it.
+        if any(self._is_going(entry) for entry in self.journal for one in entry.nodes if is_below(one, path)):
+            return False
         return self.files.exists(place) and self.files.exists(path.rpartition("/")[0])
+
+    def _is_going(self, entry: Entry) -> bool:
+        """Whether something has an entry's name, and no directory any more."""
+        match entry.content:
+            case Database() as database:
+                other = self.databases.get(database.name)
+                return other is not None and not self.is_steady(other)
+            case Table() as table:
+                parent = next((one for one in self.databases.values() if one.born == entry.database), None)
+                twin = parent.tables.get(table.name) if parent else None
+                return parent is not None and twin is not None and not self.is_steady(parent, twin)
+            case Partition() as partition:
+                owner = next(((d, t) for d, t in self.tables() if t.born == entry.table), None)
+                same = owner[1].partitions.get(partition.values) if owner else None
+                return owner is not None and same is not None and not self.is_steady(*owner, same)
 
     def remake(self, path: str) -> None:
         """A directory is deleted and made again at once."""
