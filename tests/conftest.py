@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.metastore_db import with_schema
+from tests.mirror_world import World, empty_world
 from tests.servers import Hdfs, MariaDB, run_hdfs, run_mariadb, unpack
 
 if TYPE_CHECKING:
@@ -65,3 +66,16 @@ def hdfs(hadoop_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """A NameNode and a DataNode."""
     with run_hdfs(tmp_path_factory.mktemp("hdfs"), hadoop_home) as running:
         yield running
+
+
+@pytest.fixture
+def world(metastore: Metastore, hdfs: Hdfs, request: pytest.FixtureRequest) -> Iterator[World]:
+    """An empty warehouse, for the mirror; files that need another world make their own."""
+    with empty_world(metastore, hdfs, "/" + request.node.name.replace("[", "-").rstrip("]")) as made:
+        yield made
+
+
+@pytest.fixture
+def db(world: World) -> int:
+    """A database of it, with both of its directories."""
+    return world.make_database("d", managed=True)

@@ -3,33 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from hopshive.errors import Refused
 from hopshive.mirror import check, follow
 from hopshive.state import write_setting
-from tests.mirror_world import TRASH, World, empty_world
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.metastore_db import Metastore
-    from tests.servers import Hdfs
-
-
-@pytest.fixture
-def world(metastore: Metastore, hdfs: Hdfs, request: pytest.FixtureRequest) -> Iterator[World]:
-    """An empty warehouse of its own."""
-    with empty_world(metastore, hdfs, "/" + request.node.name.replace("[", "-").rstrip("]")) as made:
-        yield made
-
-
-@pytest.fixture
-def db(world: World) -> int:
-    """A database with both of its directories."""
-    return world.make_database("d", managed=True)
+from tests.mirror_world import TRASH, World
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,25 +14,7 @@ from hopshive.mirror import binding, compare, follow, recheck, restoring
 from hopshive.mirror.context import look
 from hopshive.namenode import MissingEdits
 from hopshive.state import write_setting
-from tests.mirror_world import TRASH, World, empty_world
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.metastore_db import Metastore
-    from tests.servers import Hdfs
-
-
-@pytest.fixture
-def world(metastore: Metastore, hdfs: Hdfs, request: pytest.FixtureRequest) -> Iterator[World]:
-    """An empty warehouse of its own."""
-    with empty_world(metastore, hdfs, "/" + request.node.name.replace("[", "-").rstrip("]")) as made:
-        yield made
-
-
-@pytest.fixture
-def db(world: World) -> int:
-    return world.make_database("d", managed=True)
+from tests.mirror_world import TRASH, World
 
 
 def relocate(world: World, table: int, path: str) -> None:
