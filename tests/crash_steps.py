@@ -25,8 +25,8 @@ _WRITES = re.compile(rb"\s*(INSERT|UPDATE|DELETE|REPLACE)\b")
 
 class Steps:
     """Strikes at the steps of one transaction, the one with a number: before those of its statements that are `wanted`, in
-    turn (it is begun anew after each time), `passed` of them left out, before its COMMIT, and last before the answer to that.
-    With `more`, then at those of every other transaction that follows.
+    turn (it is begun anew after each time), `passed` of them left out; before its COMMIT, if that is wanted; and last before
+    the answer to that. With `more`, then at those of every other transaction that follows.
 
     What it knows is shared with the child processes that it kills.
     """
@@ -35,7 +35,7 @@ class Steps:
         self,
         transaction: int,
         strike: Callable[[Connection], None],
-        wanted: Callable[[bytes], bool] = lambda _: False,
+        wanted: Callable[[bytes], bool],
         passed: int = 0,
         *,
         more: bool = False,
@@ -75,7 +75,7 @@ class Steps:
         send()
 
     def _end(self, connection: Connection, counts: bool, send: Callable[[], None]) -> None:
-        if counts and self._mine and not self._left[2]:
+        if counts and self._mine and not self._left[2] and self._wanted(b"COMMIT"):
             self._left[2] = 1
             self._hit(connection)
             send()

@@ -34,7 +34,9 @@ class Freezer:
         """For a signal handler."""
         transaction, passed, wanted = self._order.read_text().split(maxsplit=2)
         found = re.compile(wanted.encode(), re.DOTALL).search
-        self._steps = Steps(int(transaction), self._freeze, lambda sql: bool(found(sql)), int(passed))
+        self._steps = Steps(
+            int(transaction), self._freeze, lambda sql: sql == b"COMMIT" or bool(found(sql)), int(passed)
+        )
         self._order.unlink()
 
     def execute(self, connection: Connection, sql: bytes, send: Callable[[], None]) -> None:
