@@ -38,6 +38,7 @@ NEVER_STILL = {
     "MIN_HISTORY_LEVEL": "ends with its transaction",
     "NEXT_LOCK_ID": "counts queries",
     "WRITE_SET": "cleared by housekeeping",
+    "TXN_TO_WRITE_ID": "cleared by housekeeping when its transactions are long over",
     "COMPACTION_METRICS_CACHE": "rewritten by housekeeping",
 }
 BINDING = ("PARTITION_ID", "PARENT_ID", "NAME")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 from tests.contract.footprint import footprint, leftovers
 
 WAREHOUSE = "/warehouse/hopshive"
+_JOURNALED = "(name = %s OR name LIKE %s)"
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,9 @@ class OwnDatabase:
     # --- its life -------------------------------------------------------------------------------------------------
 
     def create(self) -> None:
-        """Make it anew."""
+        """Make it anew; of one of that name before, the journal knows nothing any more."""
         self.drop()
+        self.warehouse.metastore_sql(f"DELETE FROM hopshive.journal WHERE {_JOURNALED}", self._journaled)
         self.hive("CREATE DATABASE {db}")
 
     def drop(self) -> None:
@@ -35,6 +37,10 @@ class OwnDatabase:
         for path in (self.managed, self.external):
             if self.warehouse.hdfs.exists(path):
                 self.warehouse.hdfs.delete(path)
+
+    @property
+    def _journaled(self) -> tuple[str, str]:
+        return f"hive.{self.name}", f"hive.{self.name}.%".replace("_", r"\_")
 
     # --- statements -----------------------------------------------------------------------------------------------
 
@@ -158,8 +164,5 @@ class OwnDatabase:
 
     def removed(self) -> list[str]:
         """What of it hopshive has ever removed, by name, sorted."""
-        rows = self.warehouse.metastore_sql(
-            "SELECT name FROM hopshive.journal WHERE name = %s OR name LIKE %s",
-            (f"hive.{self.name}", f"hive.{self.name}.%".replace("_", r"\_")),
-        )
+        rows = self.warehouse.metastore_sql(f"SELECT name FROM hopshive.journal WHERE {_JOURNALED}", self._journaled)
         return sorted(bytes(row[0]).decode() for row in rows)

@@ -165,7 +165,7 @@ class TestReport:
         db.warehouse.wait_quiet()
         assert differences(before, metadata(db.warehouse)) == {}
         assert db.warehouse.status()["rechecks"]["reported"] == 1
-        assert any("were moved" in problem for problem in db.warehouse.status()["problems"])
+        assert any("hopshive approve" in problem for problem in db.warehouse.status()["problems"])
         assert {kind for kind, _ in db.told()} == {"no directory"}
         db.warehouse.hdfs.move(f"{ELSEWHERE}/t", path)
         db.warehouse.cleaners[0].command("approve")
