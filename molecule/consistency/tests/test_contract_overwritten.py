@@ -79,10 +79,9 @@ def test_a_directory_is_deleted_and_made_again_in_the_grace(db: OwnDatabase) -> 
         db.warehouse.hdfs.mkdir(path)
     before.must_stay()
     # All of it, from the top.
-    path, partitions = db.path("t"), [db.path("t", name) for name in ("p=1", "p=2")]
-    db.warehouse.hdfs.delete(path)
-    for partition in partitions:
-        db.warehouse.hdfs.mkdir(partition)
+    db.warehouse.hdfs.delete(db.path("t"))
+    for path in (db.path("t"), db.path("t", "p=1"), db.path("t", "p=2")):
+        db.warehouse.hdfs.mkdir(path)
     before.must_stay()
     db.hive("INSERT INTO {db}.t VALUES (3, 1)")
     assert db.rows("t") == [(3, 1)]

@@ -43,6 +43,8 @@ SAVE_INTERVAL = 1.0
 # Seconds between two counts for metrics, or as many times what one took: it reads an index of all storage descriptors.
 COUNT_INTERVAL = 15.0
 COUNT_REST = 200.0
+# Seconds between two times that the log tells what has not changed.
+SAY_AGAIN = 60.0
 # Seconds between two looks for journal entries that are too old.
 EXPIRE_INTERVAL = 60.0
 
@@ -60,6 +62,7 @@ class Mirror:
         self._compared = 0.0
         self._ask_again = 0.0
         self._look_again = 0.0
+        self._say_again = 0.0
         self._comparison: Comparison | None = None
         self._batch: EventBatches | None = None
 
@@ -220,7 +223,9 @@ class Mirror:
         if not due and not missing:
             return False
         if context.namenode.safe_mode():
-            log.info("The NameNode is in safe mode: nothing is removed.")
+            if time.monotonic() > self._say_again:
+                self._say_again = time.monotonic() + SAY_AGAIN
+                log.info("The NameNode is in safe mode: nothing is removed.")
             return False
         deadline = time.monotonic() + DECIDE_SECONDS
         done = False
