@@ -166,6 +166,9 @@ def metadata(warehouse: Warehouse, ignore: Collection[str] = ()) -> dict[str, li
     kept = [at for at, column in enumerate(columns) if column not in BINDING]
     rows = [row for row in dump.get("SDS", []) if row[0] > 0 or row[0] in databases]
     dump["SDS"] = sorted((tuple(row[at] for at in kept) for row in rows), key=repr)
+    # Of those of one table or partition, housekeeping keeps the last (columns: transaction, database, table, partition ...).
+    completed = {row[1:4]: row for row in sorted(dump.get("COMPLETED_TXN_COMPONENTS", []), key=lambda row: int(row[0]))}
+    dump["COMPLETED_TXN_COMPONENTS"] = sorted(completed.values(), key=repr)
     return {table: list(rows) for table, rows in dump.items()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,10 @@ class Cleaner:
         self.signal("CONT")
 
     def signal(self, name: str) -> None:
-        """Send a signal to the daemon."""
+        """Send a signal to the daemon, once systemd has started it again after the last one."""
+        deadline = time.monotonic() + 30
+        while not self.is_running() and time.monotonic() < deadline:
+            time.sleep(0.2)
         self.host.run("systemctl", "kill", "--kill-who=main", f"--signal={name}", self.unit)
 
     def is_running(self) -> bool:
