@@ -13,7 +13,7 @@ from hopshive.closure import chunks
 from hopshive.database import GIVEN, given, marks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from hopshive.database import Database, Transaction
 
@@ -148,10 +148,18 @@ def read_rows(tx: Transaction, keys: Iterable[Key]) -> dict[Key, int]:
         by_parent.setdefault(key.parent, []).append(key.name)
     there: dict[Key, int] = {}
     for parent, names in by_parent.items():
-        where = f"partition_id = %s AND parent_id = %s AND name IN ({marks(names)})"
-        sql = f"SELECT name, id FROM {{inodes}} WHERE {where} LOCK IN SHARE MODE"
-        there |= {Key(parent, bytes(name)): int(inode) for name, inode in tx.rows(sql, (parent, parent, *names))}
+        there |= _ids(tx, parent, names, "LOCK IN SHARE MODE")
     return there
+
+
+def _ids(tx: Transaction, parent: int, names: Collection[bytes], lock: str = "") -> dict[Key, int]:
+    """The ids of those rows of one parent that are there."""
+    found: dict[Key, int] = {}
+    for some in chunks(names):
+        where = f"partition_id = %s AND parent_id = %s AND name IN ({marks(some)})"
+        rows = tx.rows(f"SELECT name, id FROM {{inodes}} WHERE {where} {lock}", (parent, parent, *some))
+        found |= {Key(parent, bytes(name)): int(inode) for name, inode in rows}
+    return found
 
 
 def rows_of(tx: Transaction, paths: Iterable[str]) -> dict[str, tuple[Key, int]]:
@@ -170,11 +178,7 @@ def rows_of(tx: Transaction, paths: Iterable[str]) -> dict[str, tuple[Key, int]]
             if not above or above in found:
                 by_parent.setdefault(found[above][1] if above else ROOT, {})[encoded(name)] = path
         for parent, names in by_parent.items():
-            for some in chunks(list(names)):
-                where = f"partition_id = %s AND parent_id = %s AND name IN ({marks(some)})"
-                for name, inode in tx.rows(f"SELECT name, id FROM {{inodes}} WHERE {where}", (parent, parent, *some)):
-                    key = Key(parent, bytes(name))
-                    found[names[key.name]] = key, int(inode)
+            found |= {names[key.name]: (key, inode) for key, inode in _ids(tx, parent, names).items()}
     return found
 
 
@@ -202,8 +206,8 @@ def bind(tx: Transaction, keys: Mapping[int, Key]) -> int:
     return tx.execute(sql, [value for row in rows for value in row])
 
 
-def mark(tx: Transaction, sd_ids: Sequence[int], name: bytes) -> int:
-    """Take storage descriptors out of the queue without binding them."""
+def mark(tx: Transaction, sd_ids: Sequence[int], name: bytes | None) -> int:
+    """Take storage descriptors out of the queue without binding them; with None, put them back."""
     if not sd_ids:
         return 0
     sql = f"UPDATE SDS SET PARTITION_ID = NULL, PARENT_ID = NULL, NAME = %s WHERE SD_ID IN ({marks(sd_ids)})"
@@ -212,9 +216,7 @@ def mark(tx: Transaction, sd_ids: Sequence[int], name: bytes) -> int:
 
 def requeue(tx: Transaction, sd_ids: Sequence[int]) -> None:
     """Put storage descriptors back into the queue: their place is to be looked at anew."""
-    if sd_ids:
-        sql = "UPDATE SDS SET PARTITION_ID = NULL, PARENT_ID = NULL, NAME = NULL"
-        tx.execute(f"{sql} WHERE SD_ID IN ({marks(sd_ids)})", sd_ids)
+    mark(tx, sd_ids, None)
 
 
 def subtree(database: Database, root: Key | None, inode: int | None, page: int) -> Iterator[list[Bound]]:
@@ -234,19 +236,12 @@ def subtree(database: Database, root: Key | None, inode: int | None, page: int) 
         if parent in seen:  # a directory that was moved stands under both of its names for a while
             continue
         seen.add(parent)
-        last = b""
-        while True:
+        for rows in _pages(database, parent, page):
             with database.reading() as tx:
-                rows = children(tx, parent, last, page)
-                if not rows:
-                    break
                 bound = _bound(tx, parent, rows[0][0], rows[-1][0])
                 stack += with_children(tx, [inode for _, inode in rows])
             if bound:
                 yield bound
-            last = rows[-1][0]
-            if len(rows) < page:
-                break
 
 
 def children(tx: Transaction, parent: int, after: bytes, limit: int) -> list[tuple[bytes, int]]:
@@ -318,14 +313,15 @@ def prune_below(database: Database, inode: int, page: int) -> None:
 
 
 def _pages(database: Database, parent: int, page: int) -> Iterator[list[tuple[bytes, int]]]:
-    last = b""
+    """Names and ids of the rows beneath an inode, each page read in a transaction of its own."""
+    rows: list[tuple[bytes, int]] = []
     while True:
         with database.reading() as tx:
-            rows = children(tx, parent, last, page)
-        if not rows:
+            rows = children(tx, parent, rows[-1][0] if rows else b"", page)
+        if rows:
+            yield rows
+        if len(rows) < page:
             return
-        yield rows
-        last = rows[-1][0]
 
 
 def prune_rows(tx: Transaction, parent: int, names: Sequence[bytes], *, moved: bool = False) -> int:
