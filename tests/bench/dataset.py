@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hopshive.database import Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from tests.bench.rig import Rig
     from tests.bench.thrift_metastore import ThriftMetastore
@@ -142,9 +142,3 @@ def _copy(tx: Transaction, template: dict[str, int], location: str, names: Seque
 
 def _values(name: str) -> list[str]:
     return [part.partition("=")[2] for part in name.split("/")]
-
-
-def pages(values: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    """Slices of at most `size`."""
-    for start in range(0, len(values), size):
-        yield values[start : start + size]

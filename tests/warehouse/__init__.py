@@ -7,8 +7,9 @@ from tests.warehouse.cleaner import Cleaner, Difference
 from tests.warehouse.hdfs import Hdfs, HdfsError, Item
 from tests.warehouse.hiveserver2 import HiveError, HiveSession
 from tests.warehouse.hosts import CommandError, Host, Lab, find_lab, read_lab
+from tests.warehouse.service import Service
 from tests.warehouse.spark import SparkError, SparkSession
-from tests.warehouse.warehouse import NotQuiet, Service, Warehouse
+from tests.warehouse.warehouse import NotQuiet, Warehouse
 
 __all__ = [
     "Cleaner",

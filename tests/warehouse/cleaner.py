@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.warehouse.hosts import CommandError
+from tests.warehouse.service import Service
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,48 +27,11 @@ class Difference:
     content: dict[str, Any] = field(hash=False, default_factory=dict)
 
 
-class Cleaner:
+class Cleaner(Service):
     """The daemon and the command of one host."""
 
-    def __init__(self, host: Host, unit: str = UNIT) -> None:
-        self.host = host
-        self.unit = unit
-
-    def start(self) -> None:
-        """Start it; returns when the unit says so."""
-        self.host.run("systemctl", "reset-failed", self.unit, check=False)
-        self.host.run("systemctl", "start", self.unit)
-
-    def stop(self) -> None:
-        """Stop it in order."""
-        self.host.run("systemctl", "stop", self.unit)
-
-    def kill(self) -> None:
-        """kill -9; systemd starts it again after a while (RestartSec), `start` at once."""
-        self.signal("KILL")
-
-    def pause(self) -> None:
-        """SIGSTOP: it is there and does nothing, as a host that swaps or a virtual machine that is moved."""
-        self.signal("STOP")
-
-    def resume(self) -> None:
-        """SIGCONT."""
-        self.signal("CONT")
-
-    def signal(self, name: str) -> None:
-        """Send a signal to the daemon, once systemd has started it again after the last one."""
-        deadline = time.monotonic() + 30
-        while not self.is_running() and time.monotonic() < deadline:
-            time.sleep(0.2)
-        self.host.run("systemctl", "kill", "--kill-who=main", f"--signal={name}", self.unit)
-
-    def is_running(self) -> bool:
-        """Whether the unit is active."""
-        return self.host.run("systemctl", "is-active", "--quiet", self.unit, check=False).returncode == 0
-
-    def journal(self, lines: int = 100) -> str:
-        """What it logged last."""
-        return self.host.run("journalctl", "--no-pager", "--output=short-iso", "-n", str(lines), "-u", self.unit).stdout
+    def __init__(self, host: Host) -> None:
+        super().__init__(host, UNIT)
 
     @property
     def config(self) -> str:

@@ -183,24 +183,6 @@ class Hdfs:
                     return moved
         return place
 
-    # --- snapshots ------------------------------------------------------------------------------------------------
-
-    def allow_snapshots(self, path: str) -> None:
-        """Make a directory snapshottable."""
-        self._call("PUT", path, "ALLOWSNAPSHOT")
-
-    def disallow_snapshots(self, path: str) -> None:
-        """The other way; it must have none."""
-        self._call("PUT", path, "DISALLOWSNAPSHOT")
-
-    def snapshot(self, path: str, name: str) -> str:
-        """Take a snapshot; where it can be read."""
-        return str(urllib.parse.urlsplit(self._call("PUT", path, "CREATESNAPSHOT", snapshotname=name)["Path"]).path)
-
-    def delete_snapshot(self, path: str, name: str) -> None:
-        """Delete a snapshot."""
-        self._call("DELETE", path, "DELETESNAPSHOT", snapshotname=name)
-
     def copy_back(self, source: str, target: str) -> None:
         """`hdfs dfs -cp -p`, from a snapshot say: another inode than before (a JVM: three seconds)."""
         self.host.run("hdfs", "dfs", "-cp", "-p", source, target, user=SUPERUSER)

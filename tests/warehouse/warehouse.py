@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pymysql
@@ -15,7 +14,8 @@ from tests.warehouse.cleaner import Cleaner, Difference, merged
 from tests.warehouse.database import MetastoreDatabase, Row
 from tests.warehouse.hdfs import Hdfs
 from tests.warehouse.hiveserver2 import HiveSession
-from tests.warehouse.hosts import Host, Lab, find_lab, read_lab
+from tests.warehouse.hosts import Lab, find_lab, read_lab
+from tests.warehouse.service import Service
 from tests.warehouse.spark import SparkSession
 
 if TYPE_CHECKING:
@@ -43,32 +43,6 @@ QUIET = {
 
 class NotQuiet(Exception):
     """Something was still to be done when the time was over; the message says what."""
-
-
-@dataclass(frozen=True)
-class Service:
-    """A unit of systemd on one host."""
-
-    host: Host
-    unit: str
-
-    def restart(self) -> None:
-        """Restart in order."""
-        self.host.run("systemctl", "reset-failed", self.unit, check=False)
-        self.host.run("systemctl", "restart", self.unit)
-
-    def start(self) -> None:
-        """Start it."""
-        self.host.run("systemctl", "reset-failed", self.unit, check=False)
-        self.host.run("systemctl", "start", self.unit)
-
-    def stop(self) -> None:
-        """Stop it in order."""
-        self.host.run("systemctl", "stop", self.unit)
-
-    def kill(self) -> None:
-        """kill -9; systemd starts it again after a while."""
-        self.host.run("systemctl", "kill", "--kill-who=main", "--signal=KILL", self.unit)
 
 
 class Warehouse:
