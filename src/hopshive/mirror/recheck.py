@@ -55,8 +55,6 @@ BUSY = 1.0
 REFUSED_AGAIN = 60.0
 # Seconds between two looks at missing directories that the fuse holds: there may be a million.
 MANY_AGAIN = 300.0
-
-
 # Seconds of one removal, or of one return, until others have their turn.
 TURN = 1.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hopshive.database import marks
+from hopshive.database import GIVEN, given, marks
 from hopshive.mirror import rechecks
 from hopshive.mirror.binding import read_homes
 from hopshive.mirror.context import look
@@ -86,8 +86,8 @@ def _move_databases(context: Context, tx: Transaction, recheck: Recheck) -> None
     db_ids = [home.db_id for home in homes if any(is_below(path, recheck.path) for _, path in home.locations)]
     if not db_ids:
         return
-    sql = f"SELECT DB_ID, DB_LOCATION_URI, DB_MANAGED_LOCATION_URI FROM DBS WHERE DB_ID IN ({marks(db_ids)}) FOR UPDATE"
-    for db_id, *locations in tx.rows(sql, db_ids):
+    sql = f"SELECT d.DB_ID, d.DB_LOCATION_URI, d.DB_MANAGED_LOCATION_URI FROM {GIVEN} STRAIGHT_JOIN DBS d ON d.DB_ID = v.id"
+    for db_id, *locations in tx.rows(f"{sql} FOR UPDATE", [given(db_ids)]):
         places = []
         for location in locations:
             path = context.file_system.path_of(location)
