@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 from tests.contract.footprint import footprint, leftovers
 
 WAREHOUSE = "/warehouse/hopshive"
+# A directory that is no database's (the fixture `an_empty_elsewhere`).
+ELSEWHERE = "/elsewhere"
 _JOURNALED = "(name = %s OR name LIKE %s)"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.contract import Footprint, OwnDatabase
+from tests.contract import ELSEWHERE, Footprint, OwnDatabase
 from tests.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -40,6 +40,14 @@ def own_database(warehouse: Warehouse, request: pytest.FixtureRequest) -> Iterat
     yield db
     db.drop()
     warehouse.wait_quiet()
+
+
+@pytest.fixture
+def an_empty_elsewhere(warehouse: Warehouse) -> Iterator[None]:
+    """A directory that is no database's, and that nobody's metadata knows."""
+    warehouse.hdfs.mkdir(ELSEWHERE)
+    yield
+    warehouse.hdfs.delete(ELSEWHERE)
 
 
 @pytest.fixture(scope="session")

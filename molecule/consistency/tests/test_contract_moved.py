@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.contract import OwnDatabase, differences, metadata
+from tests.contract import ELSEWHERE, OwnDatabase, differences, metadata
 from tests.contract.objects import ACID
 
 if TYPE_CHECKING:
@@ -14,15 +14,7 @@ if TYPE_CHECKING:
 
     from tests.warehouse import Warehouse
 
-ELSEWHERE = "/elsewhere"
-
-
-@pytest.fixture(autouse=True)
-def an_empty_elsewhere(warehouse: Warehouse) -> Iterator[None]:
-    """A directory that nobody's metadata knows."""
-    warehouse.hdfs.mkdir(ELSEWHERE)
-    yield
-    warehouse.hdfs.delete(ELSEWHERE)
+pytestmark = pytest.mark.usefixtures("an_empty_elsewhere")
 
 
 @pytest.fixture(scope="class")
