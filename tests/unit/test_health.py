@@ -1,11 +1,13 @@
-"""Health is an answer: each protocol against the real server, and the sentences when there is none."""
+"""Health is an answer: from real servers, and the sentences when there is none.
+
+Those of YARN and Hive are asked on a whole warehouse: molecule/default/tests/test_answers.py.
+"""
 
 from __future__ import annotations
 
 import io
 import re
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +22,7 @@ from hopshive.components import COMPONENTS
 from hopshive.health import Answer, NoAnswer, Target, WrongAnswer, parse_srvr, wait_for
 from hopshive.thrift_wire import ThriftError, TType, call, encode_call, encode_value, read_struct
 from tests.modules import run_module
-from tests.servers import Hdfs, MariaDB, free_port, hadoop_classpath, run_java, write_site
+from tests.servers import Hdfs, MariaDB, free_port, run_java
 
 START = 180
 
@@ -300,39 +302,6 @@ def test_a_cleaner_without_others_may_wait(monkeypatch: pytest.MonkeyPatch) -> N
 # --- YARN -------------------------------------------------------------------------------------------------------------
 
 
-def test_resourcemanager_and_nodemanager_answer(hadoop_home: Path, tmp_path: Path) -> None:
-    conf = tmp_path / "conf"
-    names = ("resource-tracker", "scheduler", "admin", "webapp")
-    ports = {name: free_port() for name in (*names, "rm", "nm", "localizer", "nm-http")}
-    write_site(conf / "core-site.xml", {"fs.defaultFS": "file:///", "hadoop.tmp.dir": tmp_path / "tmp"})
-    write_site(
-        conf / "yarn-site.xml",
-        {
-            "yarn.resourcemanager.address": f"127.0.0.1:{ports['rm']}",
-            **{f"yarn.resourcemanager.{name}.address": f"127.0.0.1:{ports[name]}" for name in names},
-            "yarn.nodemanager.address": f"127.0.0.1:{ports['nm']}",
-            "yarn.nodemanager.localizer.address": f"127.0.0.1:{ports['localizer']}",
-            "yarn.nodemanager.webapp.address": f"127.0.0.1:{ports['nm-http']}",
-            "yarn.nodemanager.local-dirs": tmp_path / "local",
-            "yarn.nodemanager.log-dirs": tmp_path / "logs",
-            "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": 100,
-        },
-    )
-    capacity = "yarn.scheduler.capacity.root"
-    write_site(conf / "capacity-scheduler.xml", {f"{capacity}.queues": "default", f"{capacity}.default.capacity": 100})
-    classpath = [str(conf), *hadoop_classpath(hadoop_home)]
-    server = "org.apache.hadoop.yarn.server"
-    with (
-        run_java(f"{server}.resourcemanager.ResourceManager", classpath, tmp_path / "rm.log"),
-        run_java(f"{server}.nodemanager.NodeManager", classpath, tmp_path / "nm.log"),
-    ):
-        assert ask("resourcemanager", ports["webapp"])["state"] == "active"
-        resourcemanager = f"http://127.0.0.1:{ports['webapp']}"
-        facts = ask("nodemanager", ports["nm-http"], resourcemanager=resourcemanager)
-    assert facts["resourcemanager"] == resourcemanager
-    assert facts["name"].endswith(f":{ports['nm']}")
-
-
 def test_a_node_that_is_ill_or_unknown_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: dict[str, Any] = {"info": {"nodeInfo": {"nodeHealthy": False, "healthReport": "1/1 local-dirs are bad"}}}
     monkeypatch.setattr(health, "fetch_json", lambda url, _: answers[url.rpartition("/")[2]])
@@ -346,85 +315,3 @@ def test_a_node_that_is_ill_or_unknown_does_not_pass(monkeypatch: pytest.MonkeyP
     answers["nodes"] = {"nodes": {"node": [{"id": "w:1", "state": "UNHEALTHY"}]}}
     with pytest.raises(NoAnswer, match="the ResourceManager lists w:1 as UNHEALTHY"):
         health.ask_nodemanager(target, 1)
-
-
-# --- Hive -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def hive(
-    mariadb: MariaDB,
-    hive_home: Path,
-    hadoop_home: Path,
-    mysql_connector_home: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[dict[str, int]]:
-    """Ports of a metastore and a HiveServer2, on a schema as schematool makes it."""
-    directory = tmp_path_factory.mktemp("hive")
-    ports = {"metastore": free_port(), "server2": free_port()}
-    mariadb.execute(
-        "CREATE DATABASE health CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
-        "CREATE USER health@'%' IDENTIFIED BY 'health'",
-        "GRANT ALL ON health.* TO health@'%'",
-    )
-    scripts = hive_home / "scripts/metastore/upgrade/mysql"
-    client = ["mariadb", "--no-defaults", "-S", mariadb.socket, "-u", "root", "health"]
-    with (scripts / "hive-schema-4.0.0.mysql.sql").open("rb") as script:
-        subprocess.run(client, stdin=script, check=True, cwd=scripts)
-    write_site(directory / "conf/core-site.xml", {"fs.defaultFS": "file:///", "hadoop.tmp.dir": directory / "tmp"})
-    write_site(
-        directory / "conf/hive-site.xml",
-        {
-            "javax.jdo.option.ConnectionURL": f"jdbc:mysql://127.0.0.1:{mariadb.port}/health?sslMode=DISABLED",
-            "javax.jdo.option.ConnectionDriverName": "com.mysql.cj.jdbc.Driver",
-            "javax.jdo.option.ConnectionUserName": "health",
-            "javax.jdo.option.ConnectionPassword": "health",
-            "metastore.housekeeping.threads.on": "false",
-            "hive.metastore.uris": f"thrift://127.0.0.1:{ports['metastore']}",
-            "hive.metastore.warehouse.dir": directory / "warehouse",
-            "hive.metastore.warehouse.external.dir": directory / "external",
-            "hive.metastore.event.db.notification.api.auth": "false",
-            "hive.notification.event.poll.interval": "0",
-            "hive.server2.materializedviews.registry.impl": "DUMMY",
-            "hive.server2.thrift.port": ports["server2"],
-            "hive.server2.webui.port": "0",
-            "hive.server2.enable.doAs": "false",
-            "hive.execution.engine": "mr",
-            "hive.support.concurrency": "false",
-            "hive.exec.scratchdir": directory / "scratch",
-            "hive.exec.local.scratchdir": directory / "local",
-            "hive.downloaded.resources.dir": directory / "resources",
-        },
-    )
-    classpath = [
-        str(directory / "conf"),
-        f"{hive_home}/lib/*",
-        f"{mysql_connector_home}/*",
-        *hadoop_classpath(hadoop_home, logging=False),
-    ]
-    environment = {"HIVE_CONF_DIR": str(directory / "conf"), "HIVE_HOME": str(hive_home)}
-    metastore, server2 = "org.apache.hadoop.hive.metastore.HiveMetaStore", "org.apache.hive.service.server.HiveServer2"
-    port = ["-p", str(ports["metastore"])]
-    with (
-        run_java(metastore, classpath, directory / "metastore.log", port, environment=environment),
-        run_java(server2, classpath, directory / "server2.log", environment=environment),
-    ):
-        # Every test that asks has servers that are up, whichever runs first.
-        ask("metastore", ports["metastore"])
-        ask("server2", ports["server2"], login_user="hive")
-        yield ports
-
-
-def test_a_metastore_answers_with_its_catalogs(hive: dict[str, int]) -> None:
-    assert ask("metastore", hive["metastore"]) == {"version": "4.0.1", "catalogs": ["hive"]}
-
-
-def test_a_hiveserver2_opens_a_session_and_runs_a_statement(hive: dict[str, int]) -> None:
-    assert ask("server2", hive["server2"], login_user="hive") == {"version": "4.0.1"}
-    assert ask("server2", hive["server2"], statement="SHOW DATABASES") == {"version": "4.0.1", "rows": 1}
-
-
-def test_a_statement_that_fails_is_told(hive: dict[str, int]) -> None:
-    target = Target("server2", "127.0.0.1", hive["server2"], statement="SELEKT 1")
-    with pytest.raises(NoAnswer, match=r"ExecuteStatement: .*cannot recognize input near 'SELEKT'"):
-        wait_for(target, 0)

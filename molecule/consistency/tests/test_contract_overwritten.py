@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.contract import eventually
 from tests.contract.objects import ACID
 
 if TYPE_CHECKING:
@@ -28,6 +31,13 @@ SPARK_TABLES = {
 SPARK_PARTITIONED = {
     "parquet": "CREATE TABLE {db}.t (a INT, p INT) USING parquet PARTITIONED BY (p)",
     "text of Hive": "CREATE TABLE {db}.t (a INT) PARTITIONED BY (p INT) STORED AS TEXTFILE",
+}
+# Seconds that a query takes: much longer than the grace of the scenario, half a second.
+SLOW = 8
+# Spark deletes what it overwrites before the query runs. How, and the rows that are there afterwards.
+SLOW_OVERWRITES = {
+    "a partition": ("PARTITION (p = 1) SELECT {value}", [(2, 2), (10, 1)]),
+    "the table": ("SELECT {value}, p FROM VALUES (1), (2) AS v (p)", [(10, 1), (10, 2)]),
 }
 
 
@@ -155,3 +165,33 @@ def test_spark_replaces_a_table_with_a_dataframe(db: OwnDatabase) -> None:
     assert db.is_bound("t", "p=2")
     assert db.spark_rows("t") == db.rows("t") == [(2, 2)]
     assert db.removed() == []
+
+
+@pytest.mark.parametrize("what", SLOW_OVERWRITES)
+def test_spark_overwrites_with_a_query_that_takes_its_time(db: OwnDatabase, what: str) -> None:
+    query, wanted = SLOW_OVERWRITES[what]
+    db.spark(SPARK_PARTITIONED["parquet"], "INSERT INTO {db}.t VALUES (1, 1), (2, 2)")
+    before = Before(db)
+    files = db.warehouse.hdfs
+    path = db.path("t", "p=1")
+    value = f"10 + coalesce(length(java_method('java.lang.Thread', 'sleep', {SLOW * 1000}L)), 0)"
+    failed: list[Exception] = []
+
+    def overwrite() -> None:
+        try:
+            db.spark(f"INSERT OVERWRITE {{db}}.t {query.format(value=value)}")
+        except Exception as error:
+            failed.append(error)
+
+    statement = threading.Thread(target=overwrite)
+    statement.start()
+    try:
+        eventually(lambda: files.exists(path) and not failed, False, 60)
+        time.sleep(SLOW / 2)
+        assert (files.exists(path), failed) == (False, [])
+        assert {"p=1", "p=2"} <= set(db.partitions("t"))
+    finally:
+        statement.join()
+    assert failed == []
+    before.must_stay()
+    assert db.spark_rows("t") == db.rows("t") == wanted

@@ -1,10 +1,12 @@
-"""Views, and what lies on other file systems: never bound, never removed."""
+"""Views, what lies on other file systems, and what only Spark can read: never bound, never removed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.contract import differences, metadata
+import pytest
+
+from tests.contract import ELSEWHERE, differences, metadata
 from tests.contract.objects import ACID
 
 if TYPE_CHECKING:
@@ -54,5 +56,21 @@ def test_what_lies_on_another_file_system_is_never_bound_nor_removed(db: OwnData
     db.warehouse.cleaners[0].command("sync")
     db.warehouse.wait_quiet()
     assert differences(before, metadata(db.warehouse)) == {}
+    assert db.told() == []
+    assert db.removed() == []
+
+
+@pytest.mark.usefixtures("an_empty_elsewhere")
+def test_a_table_that_only_spark_can_read_stays(db: OwnDatabase) -> None:
+    # Hive is told of another directory, which Spark has it make and deletes at once.
+    db.spark(f"CREATE TABLE {{db}}.t (a INT) USING csv LOCATION '{ELSEWHERE}/t'", "INSERT INTO {db}.t VALUES (1), (2)")
+    db.warehouse.wait_quiet()
+    assert not db.warehouse.hdfs.exists(db.path("t"))
+    assert db.spark_rows("t") == [(1,), (2,)]
+    db.warehouse.cleaners[0].command("sync")
+    db.warehouse.wait_quiet()
+    db.warehouse.hdfs.delete(f"{ELSEWHERE}/t")
+    db.warehouse.wait_quiet()
+    assert db.tables() == ["t"]
     assert db.told() == []
     assert db.removed() == []
