@@ -299,6 +299,7 @@ def test_the_file_systems_own_inodes_are_not_ours(world: World) -> None:
 def test_a_sweep_deletes_only_what_it_saw_twice(world: World) -> None:
     world.rows.columns(1)
     cleaner = world.cleaner()
+    cleaner.begin_sweep()
     world.settle(cleaner)
     world.clock.now += GUARD - 1
     world.settle(cleaner)
@@ -311,6 +312,7 @@ def test_a_sweep_deletes_only_what_it_saw_twice(world: World) -> None:
 def test_what_is_referred_to_between_the_two_looks_stays(world: World) -> None:
     world.rows.columns(1)
     cleaner = world.cleaner()
+    cleaner.begin_sweep()
     world.settle(cleaner)
     world.rows.database()
     world.rows.descriptor(1, cd=1)
@@ -318,6 +320,19 @@ def test_what_is_referred_to_between_the_two_looks_stays(world: World) -> None:
     world.clock.now += 2 * GUARD
     world.settle(cleaner)
     assert world.rows.count("CDS") == 1
+
+
+@pytest.mark.parametrize(("interval", "first"), [(3600.0, cleaning.FIRST), (5.0, 5.0)])
+def test_who_takes_over_catches_up_before_it_sweeps(world: World, interval: float, first: float) -> None:
+    world.rows.columns(1)
+    cleaner = world.cleaner(replace(CONFIG, cleaner=replace(CONFIG.cleaner, sweep_interval=interval)))
+    world.settle(cleaner)
+    world.clock.now += first - 1
+    world.settle(cleaner)
+    assert not cleaner.sweeping
+    world.clock.now += 1
+    world.settle(cleaner)
+    assert cleaner.sweeping
 
 
 def test_the_sweep_begins_again_after_its_interval(world: World) -> None:
@@ -613,6 +628,7 @@ def test_garbage_is_counted_by_table(world: World) -> None:
 def test_metrics_tell_what_was_found_and_collected(world: World) -> None:
     world.rows.columns(1)
     cleaner = world.cleaner()
+    cleaner.begin_sweep()
     world.settle(cleaner)
     registry = world.metrics.registry
     assert registry.get_sample_value("hopshive_garbage", {"table": "CDS"}) == 1

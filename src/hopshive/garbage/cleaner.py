@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 
 # Seconds between the two looks of a sweep.
 GUARD = 60.0
+# Seconds of a term before its first sweep, at most: who takes over catches up first, and a sweep reads whole tables.
+FIRST = 60.0
 # Rows that a sweep looks at in one statement, without a lock.
 PAGE = 5000
 # Rows that one transaction locks and deletes, without their parts: some tens of milliseconds.
@@ -113,7 +115,8 @@ class Cleaner:
         self._subjects: list[Subject] = []
         self._budget = float(config.cleaner.rate)
         self._filled = clock()
-        self._paused = self._look = self._next_short = self._next_sweep = self._next_scratch = clock()
+        self._paused = self._look = self._next_short = self._next_scratch = clock()
+        self._next_sweep = clock() + min(FIRST, config.cleaner.sweep_interval)
         self._inodes = Inodes() if config.source == "hdfs" else None
         self._inodes_after: Any = None
         self._asked = False
