@@ -75,7 +75,7 @@ class MirrorConfig:
     max_removals: int = 10000
     fuse_window: float = 600.0
     # Between two questions for new metadata; events are asked for more often.
-    poll: float = 0.05
+    poll: float = 0.2
     # Between two full comparisons; 0: only at the first start and after a gap in the events.
     compare_interval: float = DAY
 

@@ -32,10 +32,13 @@ log = logging.getLogger(__name__)
 BIND_TURNS = 20
 # Seconds of deciding in one turn, so that events and new metadata do not wait for a long removal's siblings.
 DECIDE_SECONDS = 1.0
-# Rest of the NameNode for an answer that left nothing unread, in times of what the answer took; and the seconds of rest that
-# may be owed: after a quiet time what goes in one stroke is read without a pause.
-REST = 3.0
+# Rest after events that left nothing unread, in times of what they took: so NameNode, database and this process together use a
+# tenth of a processor while others work without a pause. And the seconds of rest that may be owed: after a quiet time what goes
+# in one stroke is read without one.
+REST = 9.0
 OWED = 0.5
+# Seconds of a turn that count for it. One that removes much takes longer, and what comes next must not wait for that.
+TURN = 0.02
 # Seconds between two looks at what is held or reported; each of those has its own time besides.
 LOOK_AGAIN = 5.0
 # Seconds between two writes of the position when no event concerned us.
@@ -139,6 +142,7 @@ class Mirror:
         """
         batch = self._batch or self._events()
         self._batch = None
+        began = time.monotonic()
         problem: DatabaseError | None = None
         worked = False
         try:
@@ -151,6 +155,8 @@ class Mirror:
         if batch is not None:
             worked = self._follow(batch) or worked
         worked = self._decide() or worked
+        if batch is not None and not batch.lag:
+            self._ask_again += REST * min(TURN, time.monotonic() - began)
         worked = self._compare_some() or worked
         self._expire()
         self._count()
