@@ -10,7 +10,7 @@ import pytest
 from hopshive.database import DatabaseError, DatabaseUnavailable, Transaction
 from hopshive.errors import Refused
 from hopshive.leader import MirrorWork
-from hopshive.mirror import binding, compare, follow, recheck, restoring
+from hopshive.mirror import binding, compare, follow, loop, recheck, restoring
 from hopshive.mirror.context import look
 from hopshive.namenode import MissingEdits
 from hopshive.state import write_setting
@@ -664,3 +664,32 @@ def test_directories_that_were_all_made_anew_cost_few_statements(
     assert len(world.objects()) == 32
     assert world.differences() == []
     assert count < 200
+
+
+def test_while_others_work_without_a_pause_the_mirror_takes_a_tenth_of_the_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.settle()
+    monkeypatch.setattr(loop, "OWED", 0.0)
+    answers: list[float] = []
+    turns: list[float] = []
+    ask = world.namenode.events
+
+    def timed(txid: int) -> Any:
+        began = time.monotonic()
+        batch = ask(txid)
+        answers.append(time.monotonic() - began)
+        return batch
+
+    monkeypatch.setattr(world.namenode, "events", timed)
+    began, number = time.monotonic(), 0
+    while len(answers) < 6:
+        world.files.mkdir(f"{world.root}/x{number}")
+        number += 1
+        asked, turn = len(answers), time.monotonic()
+        world.mirror.step()
+        if len(answers) > asked:
+            turns.append(min(loop.TURN, time.monotonic() - turn - answers[-1]))
+    # After the last one nobody has rested yet. A turn is a little longer than what counts of it.
+    assert time.monotonic() - began > (1 + loop.REST) * sum(answers[:-1]) + loop.REST * sum(turns[:-1]) / 2
+    assert number > len(answers)
