@@ -79,10 +79,15 @@ class Model:
                 yield database, table
 
     def is_steady(self, database: Database, table: Table | None = None, partition: Partition | None = None) -> bool:
-        """Whether something, and what it is in, has a directory: nothing is pending about it. Of a database's two one will do."""
+        """Whether something, and what it is in, has a directory: nothing is pending about it. Of a database's two one will do.
+
+        What went and came back since the last quiet point may be on its way out, or back.
+        """
         paths = [table.path] if table is not None and table.path else []
         if partition is not None:
             paths.append(partition.path)
+        if any(is_below(path, arrival) for arrival in self._arrivals for path in (*database.locations, *paths)):
+            return False
         return any(map(self.files.exists, database.locations)) and all(map(self.files.exists, paths))
 
     def is_calm(self, database: Database, table: Table) -> bool:
@@ -214,6 +219,9 @@ class Model:
     def _can_bring_back(self, path: str) -> bool:
         place = self.kept.get(path)
         if place is None or self.files.exists(path):
+            return False
+        # Engines read directories in that of an unpartitioned table, or do not.
+        if any(not table.keys and is_below(path, table.path) and path != table.path for _, table in self.tables()):
             return False
         for one in self._paths():
             # About to be removed, but for another directory that comes in time: nobody can tell.
