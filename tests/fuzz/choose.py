@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hopshive.paths import is_below
 from tests.fuzz.steps import Step
 
 if TYPE_CHECKING:
@@ -205,7 +206,14 @@ class Chooser:
         return Step("drop_database", {"db": database.name})
 
     def _free_table(self, database: Database) -> str | None:
-        free = [name for name in TABLES if self._model.is_free(database.name, name)]
+        """A name that nothing has, nor its place: what was to go would stay, or not."""
+        places = list(self._model.places())
+        free = [
+            name
+            for name in TABLES
+            if self._model.is_free(database.name, name)
+            and not any(is_below(one, f"{location}/{name}") for location in database.locations for one in places)
+        ]
         return self._rng.choice(free) if free else None
 
     def _create_table(self) -> Step | None:

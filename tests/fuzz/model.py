@@ -150,7 +150,7 @@ class Model:
 
     def strangers(self) -> set[str]:
         """Directories in a database's or a partitioned table's directory that no metadata is about: `hopshive check` tells."""
-        at = set(self._paths())
+        at = set(self.places())
         found = set()
         for database in self.databases.values():
             for location in database.locations:
@@ -184,7 +184,7 @@ class Model:
     def keep(self, path: str, place: str) -> None:
         """A directory is moved to the trash, or elsewhere. Nobody brings back what the mirror may never have seen there."""
         self._leaving(path)
-        sure = all(self._seen.get(one) == self.files.id(one) for one in self._paths() if is_below(one, path))
+        sure = all(self._seen.get(one) == self.files.id(one) for one in self.places() if is_below(one, path))
         self.files.make(place.rpartition("/")[0])
         if not self.files.move(path, place):
             raise AssertionError(f"{path} cannot be kept at {place}")
@@ -192,7 +192,7 @@ class Model:
         if sure:
             self.kept[path] = place
 
-    def _paths(self) -> Iterator[str]:
+    def places(self) -> Iterator[str]:
         """All directories that metadata is about."""
         for database in self.databases.values():
             yield from database.locations
@@ -209,21 +209,25 @@ class Model:
         """What is to be moved back together with what was kept of a path; nothing if it cannot be.
 
         Of a database that went with both of its directories only the mirror knows which of them it was bound to at last.
+        Where one of both has gone once more, with a later database of the name, nobody can tell which of these comes back.
         """
-        paths = {path}
+        wanted = {path: self.files.id(self.kept[path])}
         for entry in self.journal:
             if entry.kind == "database" and entry.nodes.get(path, UNSEEN) == self.files.id(self.kept[path]):
-                paths.update(entry.nodes)
-        return sorted(paths) if all(map(self._can_bring_back, paths)) else []
+                wanted.update(entry.nodes)
+        if any(one not in self.kept or self.files.id(self.kept[one]) != node for one, node in wanted.items()):
+            return []
+        return sorted(wanted) if all(map(self._can_bring_back, wanted)) else []
 
     def _can_bring_back(self, path: str) -> bool:
         place = self.kept.get(path)
         if place is None or self.files.exists(path):
             return False
         # Engines read directories in that of an unpartitioned table, or do not.
-        if any(not table.keys and is_below(path, table.path) and path != table.path for _, table in self.tables()):
+        flat = [table.path for _, table in self.tables() if table.path and not table.keys]
+        if any(is_below(path, one) and path != one for one in flat):
             return False
-        for one in self._paths():
+        for one in self.places():
             # About to be removed, but for another directory that comes in time: nobody can tell.
             if is_below(one, path) and self.files.id(place + one[len(path) :]) not in (None, self._seen.get(one)):
                 return False
@@ -282,7 +286,7 @@ class Model:
                 table.node = self.files.id(table.path) if table.path else None
                 for one in table.partitions.values():
                     one.node = self.files.id(one.path)
-        self._seen = {path: self.files.id(path) for path in self._paths()}
+        self._seen = {path: self.files.id(path) for path in self.places()}
         return done
 
     def _restore(self, done: Settled) -> None:
