@@ -157,13 +157,13 @@ class Hdfs:
     def shell_rm(self, path: str, skip_trash: bool = False) -> str:
         """Really run `hdfs dfs -rm -r` on the NameNode's host (a JVM: two seconds); what it said."""
         options = ["-skipTrash"] if skip_trash else []
+        inode = self.inode(path)
         done = self.host.run("hdfs", "dfs", "-rm", "-r", *options, path, user=SUPERUSER)
         if not skip_trash:
-            self._trashed[path] = f"/user/{SUPERUSER}/.Trash/Current{path}"
-            for word in (done.stdout + done.stderr).split():
-                place = urllib.parse.urlsplit(word.rstrip(".")).path
-                if place.startswith(self._trashed[path]):
-                    self._trashed[path] = place
+            # It does not say where that is: where the trash has one of the name already, the name is longer.
+            above, name = posixpath.split(f"/user/{SUPERUSER}/.Trash/Current{path}")
+            places = [f"{above}/{item.name}" for item in self.listing(above) if item.name.startswith(name)]
+            self._trashed[path] = next(place for place in places if self.inode(place) == inode)
         return done.stdout + done.stderr
 
     def trash_place(self, path: str) -> str:
