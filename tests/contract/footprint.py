@@ -151,7 +151,7 @@ def _named(warehouse: Warehouse, of: Footprint) -> Iterable[tuple[str, str, tupl
 
 
 def metadata(warehouse: Warehouse, ignore: Collection[str] = ()) -> dict[str, list[Row]]:
-    """All of the metastore, but what never stands still, the columns that bind, and what dropped databases have left."""
+    """All of the metastore, but what never stands still, the columns that bind, and what dropped objects have left."""
     dump = warehouse.dump_metastore(ignore=[*NEVER_STILL, *ignore])
     # A database's own descriptor has the database's number, below zero.
     databases = {-row[0] for row in warehouse.metastore_sql("SELECT DB_ID FROM DBS")}
@@ -166,6 +166,10 @@ def metadata(warehouse: Warehouse, ignore: Collection[str] = ()) -> dict[str, li
     kept = [at for at, column in enumerate(columns) if column not in BINDING]
     rows = [row for row in dump.get("SDS", []) if row[0] > 0 or row[0] in databases]
     dump["SDS"] = sorted((tuple(row[at] for at in kept) for row in rows), key=repr)
+    # A DROP of Hive leaves lists of skewed values behind; the sweep takes them at its time (column 2: the list).
+    used = {row[1] for table in ("SKEWED_VALUES", "SKEWED_COL_VALUE_LOC_MAP") for row in dump.get(table, [])}
+    for table in ("SKEWED_STRING_LIST", "SKEWED_STRING_LIST_VALUES"):
+        dump[table] = [row for row in dump.get(table, []) if row[0] in used]
     # Of those of one table or partition, housekeeping keeps the last (columns: transaction, database, table, partition ...).
     completed = {row[1:4]: row for row in sorted(dump.get("COMPLETED_TXN_COMPONENTS", []), key=lambda row: int(row[0]))}
     dump["COMPLETED_TXN_COMPONENTS"] = sorted(completed.values(), key=repr)
