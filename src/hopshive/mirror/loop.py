@@ -37,7 +37,7 @@ DECIDE_SECONDS = 1.0
 # in one stroke is read without one.
 REST = 9.0
 OWED = 0.5
-# Seconds of a turn that count for it. One that removes much takes longer, and what comes next must not wait for that.
+# Seconds of a turn that count for it, if nothing was decided: what comes after a removal must not wait for that.
 TURN = 0.02
 # Seconds between two looks at what is held or reported; each of those has its own time besides.
 LOOK_AGAIN = 5.0
@@ -154,9 +154,10 @@ class Mirror:
             problem = error
         if batch is not None:
             worked = self._follow(batch) or worked
-        worked = self._decide() or worked
-        if batch is not None and not batch.lag:
+        decided = self._decide()
+        if batch is not None and not batch.lag and not decided:
             self._ask_again += REST * min(TURN, time.monotonic() - began)
+        worked = decided or worked
         worked = self._compare_some() or worked
         self._expire()
         self._count()
