@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hopshive.paths import is_below
+from tests.fuzz.objects import MANAGED
 from tests.fuzz.steps import Step
 
 if TYPE_CHECKING:
@@ -190,7 +191,12 @@ class Chooser:
     # --- Hive's definitions ---------------------------------------------------------------------------------------
 
     def _create_database(self) -> Step | None:
-        free = [name for name in self._databases if self._model.is_free(name)]
+        # Hive makes no database where its managed directory is already there: somebody may have brought one back.
+        free = [
+            name
+            for name in self._databases
+            if self._model.is_free(name) and not self._model.files.exists(f"{MANAGED}/{name}.db")
+        ]
         if not free:
             return None
         name = self._rng.choice(free)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tests.fuzz.model import Model
     from tests.fuzz.objects import Database, Table
     from tests.warehouse import Difference, Warehouse
+    from tests.warehouse.hdfs import Item
 
 # What `hopshive check` calls a directory that no metadata is about.
 STRANGER = "no metadata"
@@ -116,9 +117,24 @@ def _differ(what: str, shown: list[tuple[object, ...]], wanted: set[str]) -> lis
 def differing_rows(warehouse: Warehouse, model: Model, database: Database, table: Table) -> list[str]:
     """Whether Hive reads what was written."""
     columns = ", ".join(["a", *table.keys])
-    found = sorted(warehouse.hive(f"SELECT {columns} FROM {database.name}.{table.name}"), key=repr)
+    name = f"{database.name}.{table.name}"
+    query = f"SELECT {columns} FROM {name}"
+    found = sorted(warehouse.hive(query), key=repr)
     wanted = sorted(model.rows(table), key=repr)
-    return [f"{database.name}.{table.name} reads {found}, not {wanted}"] if found != wanted else []
+    if found == wanted:
+        return []
+    # What an engine did to answer so is gone with its session: asked at once, or never.
+    plan = [str(row[0]) for row in warehouse.hive(f"EXPLAIN {query}")]
+    again = sorted(warehouse.hive(query), key=repr)
+    lines = [f"{name} reads {found}, not {wanted}", f"{name} asked again reads {again}"]
+    lines += [f"{name} is planned so: {line}" for line in plan]
+    for path in table.paths():
+        lines += [f"{name} has {path}/{item.name}" for item in _below(warehouse, path)]
+    return lines
+
+
+def _below(warehouse: Warehouse, path: str) -> list[Item]:
+    return warehouse.hdfs.listing(path) if warehouse.hdfs.exists(path) else []
 
 
 def differing_checks(found: list[Difference], model: Model) -> list[str]:

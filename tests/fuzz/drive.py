@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from tests.fuzz.objects import EXTERNAL, MANAGED
 from tests.fuzz.steps import Outcome
 from tests.warehouse import CommandError, HdfsError, HiveError, NotQuiet, SparkError
 
@@ -27,6 +28,9 @@ FORMATS = {
 SAFE_MODE = 2.0
 # Seconds that a frozen leader is given for somebody else to lead.
 FREEZE = 25.0
+# Seconds after which Hadoop's clients close a connection that nothing goes over (ipc.client.connection.maxidletime), and a bit:
+# until then one call fails on each connection that the NameNode of before has had.
+IDLE = 11.0
 
 
 class Driver:
@@ -46,8 +50,7 @@ class Driver:
         for (name,) in warehouse.hive("SHOW DATABASES"):
             if name.startswith(f"{prefix}_"):
                 warehouse.drop_database(name)
-        home = ("/warehouse/hopshive/managed", "/warehouse/hopshive/external")
-        for path in [self._settings.root, *(f"{place}/{prefix}_" for place in home)]:
+        for path in [self._settings.root, *(f"{place}/{prefix}_" for place in (MANAGED, EXTERNAL))]:
             parent, _, start = path.rpartition("/")
             for item in warehouse.hdfs.listing(parent or "/"):
                 if item.name == start or (start.endswith("_") and item.name.startswith(start)):
@@ -336,12 +339,19 @@ class Driver:
             leader.resume()
 
     def _restart_namenode(self, _: Step, __: Outcome) -> None:
+        begin = time.monotonic()
         self._warehouse.namenode.restart()
-        self._warehouse.hdfs.wait()
+        self._forget_namenode(begin)
 
     def _kill_namenode(self, _: Step, __: Outcome) -> None:
+        begin = time.monotonic()
         self._warehouse.namenode.kill()
+        self._forget_namenode(begin)
+
+    def _forget_namenode(self, ended: float) -> None:
+        """Until a NameNode that ended then is back, and no client keeps a connection to the one that it was."""
         self._warehouse.hdfs.wait()
+        time.sleep(max(0.0, ended + IDLE - time.monotonic()))
 
     def _safe_mode(self, _: Step, __: Outcome) -> None:
         self._warehouse.hdfs.safe_mode(True)

@@ -8,6 +8,9 @@ from typing import Literal
 # `plain` is what CREATE TABLE makes in Hive 4 (external, purged when dropped); `shared` lies in another table's directory.
 Form = Literal["plain", "external", "acid", "spark", "view", "mv"]
 Values = tuple[str, ...]
+# Where databases have their directories if they were given no place.
+EXTERNAL = "/warehouse/hopshive/external"
+MANAGED = "/warehouse/hopshive/managed"
 
 
 @dataclass
