@@ -56,8 +56,8 @@ artifacts-update: venv ## resolve a product anew and rewrite its lock: PRODUCT=h
 	$(PLAY) playbooks/artifacts_update.yml -e artifacts_update_product=$(PRODUCT)
 
 .PHONY: test
-test: venv ## everything that CI checks: lint, unit, molecule default and consistency
-	@for stage in test-tools lint unit "molecule SCENARIO=default" "molecule SCENARIO=consistency"; do \
+test: venv ## everything that CI checks: lint, unit, integration, molecule default and consistency
+	@for stage in test-tools lint unit integration "molecule SCENARIO=default" "molecule SCENARIO=consistency"; do \
 		began=$$SECONDS; $(MAKE) --no-print-directory $$stage || exit; echo "make $$stage took $$((SECONDS - began)) s"; \
 	done
 
@@ -82,7 +82,11 @@ lint-ansible: venv
 
 .PHONY: unit
 unit: venv ## unit tests (under two minutes)
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile tests/unit
+
+.PHONY: integration
+integration: venv ## tests that run playbooks, daemons, and the JVMs of Hive and Hadoop
+	$(BIN)/pytest -n 2 --dist loadfile tests/integration
 
 # molecule's own place for its state is one for all trees whose directory has the same name.
 .PHONY: molecule

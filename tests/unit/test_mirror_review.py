@@ -666,7 +666,7 @@ def test_directories_that_were_all_made_anew_cost_few_statements(
     assert count < 200
 
 
-def test_while_others_work_without_a_pause_the_mirror_takes_a_tenth_of_the_time(
+def test_while_others_work_without_a_pause_the_mirror_takes_a_twentieth_of_the_time(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.settle()

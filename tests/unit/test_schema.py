@@ -432,7 +432,7 @@ def test_it_is_taken_off_a_schema_of_any_version(stock: Metastore) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("state_version", "99", "have the version 99, and this hopshive needs"),
+        ("state_version", "99", "have the version 99, and this hopshive knows"),
         ("source", "hopsfs", "were made for the inode source hopsfs"),
         ("metastore", "other", "serve the metastore in other"),
     ],
@@ -445,6 +445,31 @@ def test_tables_of_another_hopshive_are_refused(applied: Metastore, name: str, v
         schema.check(database)
     database.close()
     applied.execute("DELETE FROM {state}.setting")
+
+
+def test_tables_of_the_first_version_become_those_of_this_one(applied: Metastore) -> None:
+    def made() -> str:
+        return "\n".join(
+            str(applied.execute(f"SHOW CREATE TABLE {{state}}.{table}")) for table in ("recheck", "journal")
+        )
+
+    def plain(text: str) -> set[str]:
+        return {line.rstrip(",").partition(" COMMENT ")[0] for line in text.replace("\\n", "\n").splitlines()}
+
+    now = made()
+    applied.execute(
+        "ALTER TABLE {state}.recheck DROP KEY recheck_head, DROP COLUMN head, ADD KEY recheck_path (path(255))",
+        "ALTER TABLE {state}.journal DROP KEY journal_head, DROP COLUMN head, ADD KEY journal_beneath (path(255))",
+        "UPDATE {state}.setting SET value = '1' WHERE name = 'state_version'",
+    )
+    database = applied.database()
+    with pytest.raises(schema.SchemaError, match="3 statements are missing"):
+        schema.check(database)
+    database.close()
+    schema.apply(applied.server, applied.names)
+    assert plain(made()) == plain(now)
+    assert applied.execute("SELECT value FROM {state}.setting WHERE name = 'state_version'") == [(b"2",)]
+    assert schema.apply(applied.server, applied.names, dry_run=True) == []
 
 
 def test_what_the_database_refuses_is_a_sentence(stock: Metastore) -> None:
