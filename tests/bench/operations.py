@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 STOCK, SCHEMA, MIRROR = "stock", "with schema", "with schema and mirror"
 ORDER = (STOCK, SCHEMA, MIRROR, MIRROR, SCHEMA, STOCK)
 # How often all of ORDER is gone through.
-TURNS = 3
+TURNS = 5
 # Of one round, for each client.
 CYCLES = 30
 CLIENTS = 2
 PARTITIONS = 20
 # Cycles until the JVM has compiled what they run.
-WARM = 150
+WARM = 400
 TARGET_SCHEMA = 0.95
 TARGET_MIRROR = 0.90
 DB = "operations"

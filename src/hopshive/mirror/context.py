@@ -32,6 +32,10 @@ class Context:
     missing: Known = field(default_factory=Known)
     targets: Known = field(default_factory=Known)
     returns: Returns = field(default_factory=lambda: Returns())
+    # Storage descriptors that somebody has locked, and until when they are left alone (time.monotonic()); see `binding`.
+    locked: dict[int, float] = field(default_factory=dict)
+    # Objects that were removed or restored so far.
+    effects: int = 0
 
     @property
     def file_system(self) -> FileSystem:

@@ -33,9 +33,9 @@ BIND_TURNS = 20
 # Seconds of deciding in one turn, so that events and new metadata do not wait for a long removal's siblings.
 DECIDE_SECONDS = 1.0
 # Rest after events that left nothing unread, in times of what they took: so NameNode, database and this process together use a
-# tenth of a processor while others work without a pause. And the seconds of rest that may be owed: after a quiet time what goes
-# in one stroke is read without one.
-REST = 9.0
+# twentieth of a processor while others work without a pause and nothing is to be removed: who deletes goes on deleting, so after
+# a removal no rest is owed. And the seconds of it that may be owed: after a quiet time what goes in one stroke is read without.
+REST = 19.0
 OWED = 0.5
 # Seconds of a turn that count for it, if nothing was decided: what comes after a removal must not wait for that.
 TURN = 0.02
@@ -154,8 +154,11 @@ class Mirror:
             problem = error
         if batch is not None:
             worked = self._follow(batch) or worked
+        effects = self.context.effects
         decided = self._decide()
-        if batch is not None and not batch.lag and not decided:
+        if self.context.effects > effects:
+            self._ask_again = min(self._ask_again, time.monotonic())
+        elif batch is not None and not batch.lag and not decided:
             self._ask_again += REST * min(TURN, time.monotonic() - began)
         worked = decided or worked
         worked = self._compare_some() or worked

@@ -329,6 +329,7 @@ def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound], 
             if one.path:
                 context.returns.add(one.path)
             context.metrics.removed.labels(one.kind, cause).inc()
+            context.effects += 1
         if progress.done:
             break
         if time.monotonic() > until:

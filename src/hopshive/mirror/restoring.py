@@ -76,6 +76,7 @@ def restore(
                 step = journal.restore_next(tx, ready, context.config.mirror.batch)
             for one in step.restored:
                 context.metrics.restored.labels(one.kind).inc()
+                context.effects += 1
             done += len(step.restored)
             problems += step.conflicts
             settled = {one.id for one in step.restored} | set(step.refused)
