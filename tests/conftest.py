@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.metastore_db import with_schema
 from tests.mirror_world import World, empty_world
+from tests.ndb import ndb_home, run_ndb
 from tests.servers import Hdfs, MariaDB, run_hdfs, run_mariadb, unpack
 
 if TYPE_CHECKING:
@@ -19,7 +21,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDB]:
-    """A MariaDB of its own; each test makes and drops its own database in it."""
+    """A MariaDB of its own; each test makes and drops its own database in it. With TEST_DATABASE=ndb, an SQL node of NDB."""
+    if os.environ.get("TEST_DATABASE") == "ndb":
+        home = ndb_home()
+        assert home, "TEST_DATABASE=ndb needs HOPSHIVE_NDB_HOME"
+        with run_ndb(tmp_path_factory.mktemp("ndb"), home) as cluster:
+            yield cluster.sql[0]
+        return
     with run_mariadb(tmp_path_factory.mktemp("mariadb")) as server:
         yield server
 

@@ -47,6 +47,11 @@ class Writer:
         self.last += 1
         return self.last
 
+    def fitting(self, table: str, column: str, length: int) -> int:
+        """A length in characters, or what the column has room for: on NDB there are bounds."""
+        sql = "SELECT CHARACTER_MAXIMUM_LENGTH FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()"
+        return min(length, int(self.tx.value(f"{sql} AND TABLE_NAME = %s AND COLUMN_NAME = %s", (table, column))))
+
     def insert(self, table: str, rows: Sequence[Mapping[str, object]] | None = None, /, **row: object) -> None:
         """One row, or many with the same columns."""
         rows = [row] if rows is None else rows
@@ -182,7 +187,10 @@ class Writer:
         )
         row = {"CREATE_TIME": 1, "DB_ID": database.id, "NAME": "p", "OWNER_NAME": "ann"}
         self.insert("STORED_PROCS", [{"SP_ID": self.id(), **row, "SOURCE": "begin\nend;"}])
-        self.insert("PACKAGES", [{"PKG_ID": self.id(), **row, "HEADER": "h", "BODY": "b" * 70_000}])
+        self.insert(
+            "PACKAGES",
+            [{"PKG_ID": self.id(), **row, "HEADER": "h", "BODY": "b" * self.fitting("PACKAGES", "BODY", 70_000)}],
+        )
 
     def table(
         self,

@@ -140,7 +140,7 @@ def run_mariadb(directory: Path, settings: Sequence[str] = SMALL) -> Iterator[Ma
         f"--tmpdir={data}",
         *settings,
     ]
-    with _process(argv, log, {}):
+    with running(argv, log, {}):
         wait_until(found.answers, "MariaDB", log)
         yield found
 
@@ -157,7 +157,7 @@ def run_mortal_mariadb(directory: Path) -> Iterator[tuple[MariaDB, Callable[[], 
             os.kill(pid, signal.SIGKILL)
             # It holds its files until then.
             wait_until(lambda: _of_process(pid, "stat").rpartition(") ")[2].startswith("Z"), "the end of MariaDB", log)
-            later.enter_context(_process(argv, log, {}))
+            later.enter_context(running(argv, log, {}))
             wait_until(server.answers, "MariaDB", log)
 
         yield server, strike
@@ -215,12 +215,13 @@ def run_java(
     options = [f"-D{name}={value}" for name, value in (properties or {}).items()]
     path = ":".join(str(entry) for entry in classpath)
     argv = ["java", *jvm, *OPENS, *options, "-cp", path, main_class, *arguments]
-    with _process(argv, log, environment or {}) as process:
+    with running(argv, log, environment or {}) as process:
         yield process
 
 
 @contextmanager
-def _process(argv: Sequence[str], log: Path, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def running(argv: Sequence[str], log: Path, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process until the block's end, which kills it."""
     with log.open("ab") as output:
         process = subprocess.Popen(
             argv,

@@ -170,6 +170,7 @@ class Database:
         self.names = names or Names()
         self.fence = fence
         self._connection: pymysql.connections.Connection[Any] | None = None
+        self._skips_locked: bool | None = None
 
     @contextmanager
     def transaction(self, *, fenced: bool = True) -> Iterator[Transaction]:
@@ -212,6 +213,17 @@ class Database:
                 _drop(connection)
         except pymysql.MySQLError as error:
             raise self._sentence(error) from error
+
+    @property
+    def skips_locked(self) -> bool:
+        """Whether SKIP LOCKED does what it says. NDB reads over it and waits for each row, then rolls the transaction back.
+
+        Raises DatabaseUnavailable.
+        """
+        if self._skips_locked is None:
+            with self.reading() as tx:
+                self._skips_locked = tx.value("SELECT @@default_storage_engine").lower() != "ndbcluster"
+        return self._skips_locked
 
     def close(self) -> None:
         """Close the connection; the next transaction opens another."""

@@ -57,7 +57,8 @@ def _read(tx: Transaction, of_column: str, of_rule: str) -> tuple[ForeignKey, ..
 
     # Two queries and not a join, for which the server would open each table twice.
     rules = {
-        (schema, table, name): (on_delete, on_update)
+        # InnoDB and NDB make no difference between the two.
+        (schema, table, name): tuple("RESTRICT" if rule == "NO ACTION" else rule for rule in (on_delete, on_update))
         for schema, table, name, on_delete, on_update in tx.rows(
             "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE"
             f" FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE {of_rule} = DATABASE()"

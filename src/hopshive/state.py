@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hopshive.database import Transaction
 
 # Raised with every change of a table below; the schema module migrates, the daemon refuses another.
-STATE_VERSION = 1
+STATE_VERSION = 2
 
 # Only with the source `hdfs`: with `hopsfs` the table is the file system's own.
 INODES = """
@@ -70,10 +70,11 @@ CREATE TABLE IF NOT EXISTS {state}.recheck (
   state VARCHAR(16) NOT NULL COMMENT 'waiting, held (by the fuse), approved, reported (policy), comparing',
   removal BIGINT NULL COMMENT 'the removal that it has begun',
   message VARCHAR(1000) NOT NULL DEFAULT '',
+  head VARBINARY(255) AS (LEFT(path, 255)) STORED COMMENT 'NDB has no index on a part of a column',
   PRIMARY KEY (id),
   KEY recheck_due (state, due),
   KEY recheck_sd (sd_id),
-  KEY recheck_path (path(255))
+  KEY recheck_head (head)
 ) ENGINE={engine}
 """,
     "removal": """
@@ -105,10 +106,11 @@ CREATE TABLE IF NOT EXISTS {state}.journal (
   state VARCHAR(16) NOT NULL COMMENT 'removed, restored, waiting (for the other object that its rows are about)',
   message VARCHAR(1000) NOT NULL DEFAULT '' COMMENT 'why it was not restored',
   content LONGBLOB NOT NULL COMMENT 'its rows of the metastore: hopshive.journal',
+  head VARBINARY(255) AS (LEFT(path, 255)) STORED COMMENT 'NDB has no index on a part of a column',
   PRIMARY KEY (id),
   KEY journal_removal (removal, id),
   KEY journal_path (path_hash),
-  KEY journal_beneath (path(255)),
+  KEY journal_head (head),
   KEY journal_removed (removed)
 ) ENGINE={engine}
 """,
@@ -133,6 +135,29 @@ CREATE TABLE IF NOT EXISTS {state}.request (
   PRIMARY KEY (id)
 ) ENGINE={engine}
 """,
+}
+
+
+# Bytes of a path that a table has in `head` too.
+HEAD = 255
+# A condition: what lies beneath a path, in a table with `path` and `head`.
+BENEATH = "(head BETWEEN %s AND %s AND path >= %s AND path < %s)"
+
+
+def beneath(path: bytes) -> list[bytes]:
+    """The arguments of BENEATH; `0` is the character after `/`."""
+    first, end = path.rstrip(b"/") + b"/", path.rstrip(b"/") + b"0"
+    return [first[:HEAD], end[:HEAD], first, end]
+
+
+# Statements that make of tables of the version before those of one.
+MIGRATIONS: Mapping[int, tuple[str, ...]] = {
+    2: (
+        "ALTER TABLE {state}.recheck ADD COLUMN IF NOT EXISTS head VARBINARY(255) AS (LEFT(path, 255)) STORED,"
+        " ADD KEY IF NOT EXISTS recheck_head (head), DROP KEY IF EXISTS recheck_path",
+        "ALTER TABLE {state}.journal ADD COLUMN IF NOT EXISTS head VARBINARY(255) AS (LEFT(path, 255)) STORED,"
+        " ADD KEY IF NOT EXISTS journal_head (head), DROP KEY IF EXISTS journal_beneath",
+    )
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hopshive import state
 from hopshive.closure import chunks
 from hopshive.database import marks
 from hopshive.paths import normal, path_hash
@@ -96,15 +97,15 @@ def restorable(
     return sorted(found.values(), key=lambda one: one.id, reverse=True)
 
 
-# At a path or beneath it; '0' is the character after '/'.
-_THERE = "(j.path_hash = %s AND j.path = %s OR j.path >= %s AND j.path < %s)"
+# At a path or beneath it.
+_THERE = f"(path_hash = %s AND path = %s OR {state.BENEATH})"
 
 
 def _place(path: str) -> list[object]:
     """The arguments of _THERE."""
     above = normal(path)
     prefix = above.rstrip("/").encode("utf-8", "surrogateescape")
-    return [path_hash(above), prefix or b"/", prefix + b"/", prefix + b"0"]
+    return [path_hash(above), prefix or b"/", *state.beneath(prefix)]
 
 
 def _dependants(tx: Transaction, entries: Sequence[Entry], place: Sequence[object]) -> Iterator[Entry]:

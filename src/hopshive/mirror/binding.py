@@ -5,10 +5,11 @@ The metastore knows nothing of this and never waits: rows that it has locked are
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hopshive.database import marks
+from hopshive.database import Contention, marks
 from hopshive.mirror import rechecks
 from hopshive.mirror.context import look
 from hopshive.mirror.rechecks import Recheck
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from hopshive.mirror.context import Context
     from hopshive.mirror.tree import Found
 
+# Seconds until what somebody had locked is tried again, where the database cannot skip it.
+LOCKED_AGAIN = 10.0
 _QUEUE = "PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME IS NULL"
 
 
@@ -44,20 +47,50 @@ def bind_some(context: Context) -> int:
 
 
 def _bind_descriptors(context: Context) -> int:
-    with context.database.reading() as tx:
-        # A batch of what somebody has locked would keep all that comes after it waiting.
-        sql = f"SELECT SD_ID, LOCATION FROM SDS WHERE {_QUEUE} LIMIT %s FOR UPDATE SKIP LOCKED"
-        rows = tx.rows(sql, (context.config.mirror.batch,))
-    if not rows:
+    locations = _queue(context)
+    if not locations:
         return 0
-    locations = {int(sd_id): location for sd_id, location in rows}
     paths = {sd_id: context.file_system.path_of(location) for sd_id, location in locations.items()}
     found = look(context.namenode, [path for path in paths.values() if path])
-    with context.database.transaction() as tx:
-        free = lock(tx, locations)
-        mark(tx, [sd_id for sd_id in free if paths[sd_id] is None], NOT_OURS)
-        ours = {sd_id: path for sd_id in free if (path := paths[sd_id]) is not None}
-        settle(context, tx, ours, found)
+    return _bind_those(context, locations, paths, found)
+
+
+def _queue(context: Context) -> dict[int, str]:
+    """A batch of the queue: sd_id to location."""
+    limit = context.config.mirror.batch
+    sql = f"SELECT SD_ID, LOCATION FROM SDS WHERE {_QUEUE} LIMIT %s"
+    if context.database.skips_locked:
+        with context.database.reading() as tx:
+            # A batch of what somebody has locked would keep all that comes after it waiting.
+            return {int(sd_id): location for sd_id, location in tx.rows(f"{sql} FOR UPDATE SKIP LOCKED", (limit,))}
+    now = time.monotonic()
+    for sd_id in [sd_id for sd_id, until in context.locked.items() if until < now]:
+        del context.locked[sd_id]
+    with context.database.reading() as tx:
+        rows = tx.rows(sql, (limit + len(context.locked),))
+    return {int(sd_id): location for sd_id, location in rows if sd_id not in context.locked}
+
+
+def _bind_those(context: Context, locations: Mapping[int, str], paths: Mapping[int, str | None], found: Found) -> int:
+    """Bind some descriptors, all in one transaction; how many left the queue.
+
+    Where what is locked cannot be skipped, the half of them without it is bound, and so on.
+    """
+    try:
+        with context.database.transaction() as tx:
+            free = lock(tx, locations)
+            mark(tx, [sd_id for sd_id in free if paths[sd_id] is None], NOT_OURS)
+            ours = {sd_id: path for sd_id in free if (path := paths[sd_id]) is not None}
+            settle(context, tx, ours, found)
+    except Contention:
+        if context.database.skips_locked:
+            raise
+        if len(locations) == 1:
+            context.locked[next(iter(locations))] = time.monotonic() + LOCKED_AGAIN
+            return 0
+        ordered = list(locations.items())
+        middle = len(ordered) // 2
+        return sum(_bind_those(context, dict(some), paths, found) for some in (ordered[:middle], ordered[middle:]))
     for path in ours.values():
         context.known.add(path)
     return len(free)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from hopshive import journal
+from hopshive import journal, state
 from hopshive.closure import chunks
 from hopshive.database import marks
 from hopshive.mirror.tree import MISSING, decoded, encoded, requeue
@@ -26,6 +26,7 @@ LOOK_AGAIN = 30.0
 MOST_AT_ONCE = 10_000
 # Room for a target. A path of HDFS may have 8000 characters.
 TARGET_BYTES = 8000
+_AT = "head = %s AND path = %s"
 _COLUMNS = "id, kind, path, target, inode, sd_id, txid, event_at, state, removal"
 
 
@@ -101,8 +102,8 @@ def hasten(tx: Transaction, path: str, wait: float) -> None:
     """What is missing at or beneath a path was seen to go: it waits the shorter time."""
     tx.execute(
         "UPDATE {state}.recheck SET due = LEAST(due, UTC_TIMESTAMP(3) + INTERVAL %s SECOND)"
-        " WHERE kind = 'missing' AND (path = %s OR path LIKE %s)",
-        (wait, encoded(path), _beneath(path)),
+        f" WHERE kind = 'missing' AND ({_AT} OR {state.BENEATH})",
+        (wait, *_at(path), *state.beneath(encoded(path))),
     )
 
 
@@ -112,12 +113,17 @@ def look_at_once(tx: Transaction, path: str, *, whole: bool) -> None:
     What somebody has locked, or more than `MOST_AT_ONCE`, is looked at when its time has come.
     """
     rows = tx.rows(
-        "SELECT sd_id FROM {state}.recheck WHERE kind = 'missing' AND (path = %s OR %s AND path LIKE %s) LIMIT %s",
-        (encoded(path), whole, _beneath(path), MOST_AT_ONCE),
+        f"SELECT sd_id FROM {{state}}.recheck WHERE kind = 'missing' AND ({_AT} OR %s AND {state.BENEATH}) LIMIT %s",
+        (*_at(path), whole, *state.beneath(encoded(path)), MOST_AT_ONCE),
     )
     for some in chunks([sd_id for (sd_id,) in rows]):
         sql = f"SELECT SD_ID FROM SDS WHERE SD_ID IN ({marks(some)}) AND NAME = %s FOR UPDATE SKIP LOCKED"
         requeue(tx, [int(sd_id) for (sd_id,) in tx.rows(sql, (*some, MISSING))])
+
+
+def _at(path: str) -> tuple[bytes, bytes]:
+    """The arguments of _AT."""
+    return encoded(path)[: state.HEAD], encoded(path)
 
 
 def fitting(target: str) -> str:

@@ -32,8 +32,6 @@ SHARED = {
     "DATACONNECTORS": "a connector is no part of a database",
 }
 
-# What InnoDB says of a key without ON DELETE (MariaDB and MySQL).
-_STOCK_RULES = frozenset({"RESTRICT", "NO ACTION"})
 _IDENTIFIER_LENGTH = 64
 
 INODE_KEY = f"{PREFIX}inode"
@@ -64,7 +62,7 @@ def to_cascade(foreign_keys: Sequence[ForeignKey]) -> list[tuple[ForeignKey, For
     for key in dependants(foreign_keys):
         if key.on_delete == "CASCADE":
             continue
-        if key.on_delete not in _STOCK_RULES:
+        if key.on_delete != "RESTRICT":
             raise SchemaError(
                 f"The foreign key {key.name} of {key.table} has ON DELETE {key.on_delete}, which is not the stock schema's. "
                 "Nothing was changed. Give it the stock rule first."

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hopshive.foreign_keys import ForeignKey, outgoing
-from hopshive.schema.cascades import DATABASE_KEY, INODE_KEY
+from hopshive.schema.cascades import DATABASE_KEY, INODE_KEY, dependants
 from hopshive.schema.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -15,19 +15,29 @@ if TYPE_CHECKING:
     from hopshive.database import Transaction
 
 
+# The engine of MySQL NDB Cluster, as information_schema has it.
+NDB = "ndbcluster"
+
 # The columns that we add to the metastore's tables, and the key on them.
 LINKS = {"SDS": (INODE_KEY, ("PARTITION_ID", "PARENT_ID", "NAME")), "DBS": (DATABASE_KEY, ("SD_ID",))}
 
 
 @dataclass(frozen=True)
 class Column:
-    """`type` as COLUMN_TYPE has it; character set and collation are empty unless it is a text."""
+    """`type` as COLUMN_TYPE has it; character set and collation are empty unless it is a text; `octets` that it may take."""
 
     name: str
     type: str
     charset: str = ""
     collation: str = ""
     nullable: bool = True
+    octets: int = 0
+    comment: str = ""
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether its values lie outside of the row, in parts."""
+        return self.type.endswith(("text", "blob")) or self.type == "json"
 
     @property
     def definition(self) -> str:
@@ -86,6 +96,10 @@ class Catalogue:
     database_descriptors: int = 0
     # Rows of KEY_CONSTRAINTS that name a table which is not there, by the column that names it.
     orphans: Mapping[str, int] = field(default_factory=dict)
+    # What a text of each table has unless its column says otherwise.
+    collations: Mapping[str, str] = field(default_factory=dict)
+    # On NDB, of each column that lies outside of its row: the bytes of its longest value, by table and name.
+    longest: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 def read(tx: Transaction, database: str) -> Catalogue:
@@ -104,10 +118,11 @@ def read(tx: Transaction, database: str) -> Catalogue:
     if "setting" in state_tables:
         settings = {str(name): _text(value) for name, value in tx.rows("SELECT name, value FROM {state}.setting")}
     foreign_keys = outgoing(tx)
+    engine = _engine(tx, database, "SDS")
     return Catalogue(
         database=database,
         version=version,
-        engine=_engine(tx, database, "SDS"),
+        engine=engine,
         schemas=frozenset(
             str(row[0])
             for row in tx.rows(
@@ -127,6 +142,8 @@ def read(tx: Transaction, database: str) -> Catalogue:
         database_descriptors=int(tx.value("SELECT COUNT(*) FROM SDS WHERE SD_ID < 0") or 0) if "SDS" in columns else 0,
         leftovers=_leftovers(tx, columns, foreign_keys),
         orphans=_orphans(tx, columns, foreign_keys),
+        collations=_collations(tx, database),
+        longest=_longest(tx, columns, foreign_keys) if engine == NDB else {},
     )
 
 
@@ -144,15 +161,22 @@ def _tables(tx: Transaction, schema: str) -> frozenset[str]:
     return frozenset(str(row[0]) for row in rows)
 
 
+def _collations(tx: Transaction, schema: str) -> dict[str, str]:
+    sql = "SELECT TABLE_NAME, TABLE_COLLATION FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+    return {str(table): str(collation) for table, collation in tx.rows(sql, (schema,))}
+
+
 def _columns(tx: Transaction, schema: str, table: str | None = None) -> dict[str, dict[str, Column]]:
     found: dict[str, dict[str, Column]] = {}
-    for where, name, kind, charset, collation, nullable in tx.rows(
-        "SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, IS_NULLABLE"
-        " FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = COALESCE(%s, TABLE_NAME)"
-        " ORDER BY TABLE_NAME, ORDINAL_POSITION",
+    for where, name, kind, charset, collation, nullable, octets, comment in tx.rows(
+        "SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, IS_NULLABLE,"
+        " COALESCE(CHARACTER_OCTET_LENGTH, 0), COLUMN_COMMENT FROM information_schema.COLUMNS"
+        " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = COALESCE(%s, TABLE_NAME) ORDER BY TABLE_NAME, ORDINAL_POSITION",
         (schema, table),
     ):
-        column = Column(str(name), str(kind), charset or "", collation or "", nullable == "YES")
+        column = Column(
+            str(name), _text(kind), charset or "", collation or "", nullable == "YES", int(octets), _text(comment)
+        )
         found.setdefault(str(where), {})[column.name] = column
     return found
 
@@ -218,6 +242,19 @@ def _orphans(
     for column in ("PARENT_TBL_ID", "CHILD_TBL_ID"):
         if column not in bound:
             found[column] = int(tx.value(ORPHANS.format(what="COUNT(*)", column=column)) or 0)
+    return found
+
+
+def _longest(
+    tx: Transaction, columns: Mapping[str, Mapping[str, Column]], foreign_keys: Sequence[ForeignKey]
+) -> dict[tuple[str, str], int]:
+    """Reads whole tables, but only before their columns were changed."""
+    found = {}
+    for table in sorted({key.table for key in dependants(foreign_keys)}):
+        for column in columns[table].values():
+            if column.is_apart:
+                sql = f"SELECT COALESCE(MAX(LENGTH({column.name})), 0) FROM {table}"
+                found[table, column.name] = int(tx.value(sql))
     return found
 
 

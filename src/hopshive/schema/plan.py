@@ -23,8 +23,9 @@ from hopshive.schema.cascades import (
     to_cascade,
     to_stock,
 )
-from hopshive.schema.catalogue import ORPHANS, Catalogue, Column, Trigger, require_metastore
+from hopshive.schema.catalogue import NDB, ORPHANS, Catalogue, Column, Trigger, require_metastore
 from hopshive.schema.errors import SchemaError
+from hopshive.schema.narrowing import narrowings, widenings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +34,7 @@ Source = Literal["hdfs", "hopsfs"]
 
 # Of Hive 4.0.x. Its foreign keys were looked through one by one (tests/unit/test_schema.py has the list).
 HIVE_SCHEMA = "4.0.0"
-ENGINES = ("InnoDB",)
+ENGINES = ("InnoDB", NDB)
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
@@ -76,6 +77,7 @@ def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
     _require_state(found, wanted)
     inode_columns = _inode_columns(found, names, wanted)
     changes = to_cascade(found.foreign_keys)
+    narrowed = list(narrowings(found))
     inode, database = _inode_link(found, names, inode_columns), _database_link(found)
     # A trigger that names a column which goes would let each UPDATE fail.
     remade = inode.remade or database.remade
@@ -85,6 +87,7 @@ def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
         *inode.off,
         *(_forgotten_inodes(found, names, wanted) if inode.on else []),
         *inode.on,
+        *(_alter(table, clauses) for table, clauses in narrowed),
         *_renamed(found, changes),
         *_key_constraints(found, wanted),
         *database.off,
@@ -110,11 +113,15 @@ def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[State
         *_forgotten_descriptors(found),
         *_unlinked(found, "SDS", INODE_KEY, tuple(INODE_COLUMNS)),
     ]
-    drops = [f"DROP FOREIGN KEY {key.name}" for key in added if key.table == "KEY_CONSTRAINTS"]
-    drops += [f"DROP KEY {name}" for name in _own_indexes(found, "KEY_CONSTRAINTS")]
-    if drops:
-        statements.append(_alter("KEY_CONSTRAINTS", drops))
+    # Not in one statement: NDB lets no index go that a foreign key needed when it began.
+    for drops in (
+        [f"DROP FOREIGN KEY {key.name}" for key in added if key.table == "KEY_CONSTRAINTS"],
+        [f"DROP KEY {name}" for name in _own_indexes(found, "KEY_CONSTRAINTS")],
+    ):
+        if drops:
+            statements.append(_alter("KEY_CONSTRAINTS", drops))
     statements += _renamed(found, to_stock(found.foreign_keys))
+    statements += [_alter(table, clauses) for table, clauses in widenings(found)]
     if purge:
         schema = names.inodes.partition(".")[0]
         ours = source == "hdfs" and (found.inodes is None or found.inodes.is_ours)
@@ -159,11 +166,10 @@ def _require_engine(found: Catalogue) -> None:
 
 
 def _require_state(found: Catalogue, wanted: Wanted) -> None:
-    version = found.settings.get("state_version", str(state.STATE_VERSION))
-    if version != str(state.STATE_VERSION):
+    if _state_version(found) > state.STATE_VERSION:
         raise SchemaError(
-            f"hopshive's tables have the version {version}, and this hopshive needs {state.STATE_VERSION}: "
-            "it is of another release. Nothing was changed."
+            f"hopshive's tables have the version {_state_version(found)}, and this hopshive knows {state.STATE_VERSION}: "
+            "they are of a later release. Nothing was changed."
         )
     source = found.settings.get("source", wanted.source)
     if source != wanted.source:
@@ -172,6 +178,10 @@ def _require_state(found: Catalogue, wanted: Wanted) -> None:
             "changed. To change the source, remove the schema with purge first: the journal goes with it."
         )
     _require_owner(found)
+
+
+def _state_version(found: Catalogue) -> int:
+    return int(found.settings.get("state_version", state.STATE_VERSION))
 
 
 def _require_owner(found: Catalogue) -> None:
@@ -235,13 +245,18 @@ def _own_tables(found: Catalogue, names: Names, wanted: Wanted) -> list[Statemen
     tables = [text for name, text in state.TABLES.items() if name not in found.state_tables]
     if wanted.source == "hdfs" and found.inodes is None:
         tables.append(state.INODES)
+    versions = range(_state_version(found) + 1, state.STATE_VERSION + 1)
+    tables += [text for version in versions for text in state.MIGRATIONS[version]]
     return statements + [Statement(render(text, names).replace("{engine}", found.engine).strip()) for text in tables]
 
 
 def _settings(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
     """Last: the daemon takes them as the sign that all the rest is there."""
     values = {"state_version": str(state.STATE_VERSION), "source": wanted.source, "metastore": found.database}
-    return [
+    migrated = [
+        Statement(f"UPDATE {names.state}.setting SET value = '{state.STATE_VERSION}' WHERE name = 'state_version'")
+    ] * (_state_version(found) < state.STATE_VERSION)
+    return migrated + [
         Statement(f"INSERT INTO {names.state}.setting (name, value) VALUES ('{name}', '{value}')")
         for name, value in values.items()
         if name not in found.settings
@@ -260,7 +275,7 @@ def _constraint(key: ForeignKey) -> str:
     rules = "".join(
         f" ON {event} {rule}"
         for event, rule in (("DELETE", key.on_delete), ("UPDATE", key.on_update))
-        if rule not in ("RESTRICT", "NO ACTION")
+        if rule != "RESTRICT"
     )
     columns, to_columns = ", ".join(key.columns), ", ".join(key.to_columns)
     return f"ADD CONSTRAINT {key.name} FOREIGN KEY ({columns}) REFERENCES {key.to} ({to_columns}){rules}"
@@ -424,11 +439,10 @@ def _triggers(found: Catalogue, wanted: Sequence[Trigger]) -> list[Statement]:
     ]
     for trigger in wanted:
         if trigger not in found.triggers:
-            # Replaced in one step: an UPDATE that no trigger sees would leave a row bound to where it was.
-            statements.append(
-                Statement(
-                    f"CREATE OR REPLACE TRIGGER {trigger.name} {trigger.timing} {trigger.event} ON {trigger.table} "
-                    f"FOR EACH ROW {trigger.body}"
-                )
-            )
+            text = f"TRIGGER {trigger.name} {trigger.timing} {trigger.event} ON {trigger.table} FOR EACH ROW {trigger.body}"
+            # Replaced in one step: an UPDATE that no trigger sees would leave a row bound to where it was. MySQL has none.
+            if found.engine == NDB:
+                statements += [Statement(f"DROP TRIGGER IF EXISTS {trigger.name}"), Statement(f"CREATE {text}")]
+            else:
+                statements.append(Statement(f"CREATE OR REPLACE {text}"))
     return statements

@@ -1,0 +1,83 @@
+"""On NDB: columns of the tables that go with an object are made such that a cascade can delete their rows.
+
+NDB refuses ON DELETE CASCADE where the child table has a column whose values lie outside of the row, a TEXT or a BLOB (error
+21034). Such a column becomes a VARCHAR or VARBINARY, as long as a row has room for. What does not fit is refused by the server
+(error 1406), never cut: sql_mode is strict. What the column was stands in its comment, so a look at the database tells it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hopshive.schema.cascades import dependants
+from hopshive.schema.catalogue import NDB
+from hopshive.schema.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hopshive.schema.catalogue import Catalogue, Column
+
+# The comment of a column that was narrowed: this and its stock type.
+MARK = "hopshive: stock "
+# Bytes of a row: NDB allows 30,000 (NDB_MAX_TUPLE_SIZE); the rest is for the columns' heads and for those that are added.
+_ROW = 29_000
+# Bytes of a column that is no text, and of the length of one that is.
+_OTHER, _LENGTH = 8, 2
+# What a column needs; others share the rest. Hive's HyperLogLog has 2^14 registers of up to six bits, and a head.
+_NEEDED = {"BIT_VECTOR": 12_400}
+_BYTES_OF_CHARACTER = {"utf8mb4": 4, "utf8mb3": 3, "utf8": 3}
+
+
+def narrowings(found: Catalogue) -> Iterator[tuple[str, list[str]]]:
+    """For each table that needs it, the clauses of its ALTER TABLE. Raises SchemaError for a value that would not fit."""
+    if found.engine != NDB:
+        return
+    for table in sorted({key.table for key in dependants(found.foreign_keys)}):
+        columns = found.columns[table].values()
+        apart = [column for column in columns if column.is_apart]
+        if not apart:
+            continue
+        room = _ROW - sum(
+            column.octets + _LENGTH if column.octets else _OTHER for column in columns if not column.is_apart
+        )
+        needed = {column.name: _NEEDED[column.name] for column in apart if column.name in _NEEDED}
+        share = (room - sum(needed.values())) // max(1, len(apart) - len(needed))
+        yield table, [_narrowed(found, table, column, needed.get(column.name, share)) for column in apart]
+
+
+def widenings(found: Catalogue) -> Iterator[tuple[str, list[str]]]:
+    """The way back, for each table with columns that were narrowed."""
+    for table, columns in sorted(found.columns.items()):
+        clauses = [
+            _modified(found, table, column, stock, "") for column in columns.values() if (stock := _stock_type(column))
+        ]
+        if clauses:
+            yield table, clauses
+
+
+def _narrowed(found: Catalogue, table: str, column: Column, octets: int) -> str:
+    length = octets // _BYTES_OF_CHARACTER.get(column.charset, 1)
+    longest = found.longest.get((table, column.name), 0)
+    # Of several bytes a character, the server counts characters: what is refused here for its bytes would not fit either.
+    if longest > octets:
+        raise SchemaError(
+            f"{column.name} of {table} in {found.database} holds a value of {longest} bytes, and on NDB it can hold {octets}: "
+            f"a row that goes with its object has 30,000. Nothing was changed. To find it: SELECT * FROM {table} WHERE "
+            f"LENGTH({column.name}) > {octets}."
+        )
+    kind = f"varchar({length})" if column.charset else f"varbinary({octets})"
+    return _modified(found, table, column, kind, MARK + column.type)
+
+
+def _stock_type(column: Column) -> str:
+    return column.comment.removeprefix(MARK) if column.comment.startswith(MARK) else ""
+
+
+def _modified(found: Catalogue, table: str, column: Column, kind: str, comment: str) -> str:
+    # What is the table's own is not said, so that SHOW CREATE TABLE tells the stock schema's text again.
+    text = f" CHARACTER SET {column.charset} COLLATE {column.collation}" if column.charset else ""
+    if column.collation == found.collations.get(table):
+        text = ""
+    null = "NULL" if column.nullable else "NOT NULL"
+    return f"MODIFY COLUMN {column.name} {kind}{text} {null} COMMENT '{comment}'"
