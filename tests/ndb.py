@@ -107,7 +107,7 @@ def run_ndb(directory: Path, home: Path, *, sql_nodes: int = 1) -> Iterator[Ndb]
         )
         for number in (11, 12):
             log = start(
-                str(number), ["ndbmtd", "--nodaemon", f"--ndb-connectstring={connect}", f"--ndb-nodeid={number}"]
+                str(number), ["ndbmtd", "--foreground", f"--ndb-connectstring={connect}", f"--ndb-nodeid={number}"]
             )
         waiter = [str(home / "bin/ndb_waiter"), f"--ndb-connectstring={connect}", "--timeout=90"]
         subprocess.run(waiter, check=True, env={**os.environ, **environment}, stdout=log.open("ab"))
