@@ -88,6 +88,13 @@ unit: venv ## unit tests (under two minutes)
 integration: venv ## tests that run playbooks, daemons, and the JVMs of Hive and Hadoop
 	$(BIN)/pytest -n 2 --dist loadfile tests/integration
 
+# What passes on NDB as on MariaDB; HOPSHIVE_NDB_TARBALL names the tarball of NDB Cluster.
+.PHONY: ndb
+ndb: venv ## tests of schema, journal and mirror on a real NDB Cluster (HOPSHIVE_NDB_TARBALL)
+	$(BIN)/pytest tests/ndb_cluster
+	TEST_DATABASE=ndb $(BIN)/pytest $(addprefix tests/unit/test_,closure.py transactional.py lease.py journal_record.py \
+		journal_removal.py journal_restore.py mirror.py)
+
 # molecule's own place for its state is one for all trees whose directory has the same name.
 .PHONY: molecule
 molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default

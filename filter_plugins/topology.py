@@ -16,6 +16,16 @@ def endpoints(names: Iterable[str], port: int | str, scheme: str = "") -> list[s
     return [f"{scheme}{name}:{port}" for name in names]
 
 
+def own_first(hosts: Iterable[str], own: str) -> list[str]:
+    """A host itself, if it is among them, and those that follow it, round to the one before it.
+
+    So that clients on hosts without one of their own, and those whose own has gone, do not all go to the same.
+    """
+    listed = list(hosts)
+    at = listed.index(own) if own in listed else sum(own.encode()) % max(1, len(listed))
+    return listed[at:] + listed[:at]
+
+
 class FilterModule:
     def filters(self) -> dict[str, Any]:
-        return {"addresses": addresses, "endpoints": endpoints}
+        return {"addresses": addresses, "endpoints": endpoints, "own_first": own_first}

@@ -22,7 +22,7 @@ options:
     description: What is asked.
     type: str
     required: true
-    choices: [zookeeper, mariadb, namenode, datanode, resourcemanager, nodemanager, metastore, server2, cleaner]
+    choices: [zookeeper, mariadb, ndb_sql, namenode, datanode, resourcemanager, nodemanager, metastore, server2, cleaner]
   host:
     description: Where it listens.
     type: str
@@ -53,16 +53,16 @@ options:
     default: []
   login_user:
     description:
-      - Of V(kind=mariadb) and V(kind=server2), who asks.
+      - Of V(kind=mariadb), V(kind=ndb_sql) and V(kind=server2), who asks.
       - The default is the user of the operating system there, and V(anonymous) here.
     type: str
     default: ""
   login_password:
-    description: Of V(kind=mariadb) and V(kind=server2), the password of O(login_user).
+    description: Of V(kind=mariadb), V(kind=ndb_sql) and V(kind=server2), the password of O(login_user).
     type: str
     default: ""
   login_unix_socket:
-    description: Of V(kind=mariadb), the socket to use instead of O(host) and O(port).
+    description: Of V(kind=mariadb) and V(kind=ndb_sql), the socket to use instead of O(host) and O(port).
     type: path
   statement:
     description: Of V(kind=server2), a statement that must succeed within ten seconds, such as C(SELECT 1).
@@ -149,6 +149,7 @@ def main() -> None:
                 "choices": [
                     "zookeeper",
                     "mariadb",
+                    "ndb_sql",
                     "namenode",
                     "datanode",
                     "resourcemanager",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.metastore_db import with_schema
 from tests.mirror_world import World, empty_world
-from tests.ndb import ndb_home, run_ndb
+from tests.ndb import run_ndb, unpack_ndb
 from tests.servers import Hdfs, MariaDB, run_hdfs, run_mariadb, unpack
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDB]:
     """A MariaDB of its own; each test makes and drops its own database in it. With TEST_DATABASE=ndb, an SQL node of NDB."""
     if os.environ.get("TEST_DATABASE") == "ndb":
-        home = ndb_home()
-        assert home, "TEST_DATABASE=ndb needs HOPSHIVE_NDB_HOME"
+        home = unpack_ndb(tmp_path_factory.mktemp("product"))
         with run_ndb(tmp_path_factory.mktemp("ndb"), home) as cluster:
             yield cluster.sql[0]
         return

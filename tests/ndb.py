@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
+import tarfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.servers import MariaDB, free_port, running, wait_until
 
@@ -70,10 +72,15 @@ class Ndb:
     sql: tuple[MariaDB, ...]
 
 
-def ndb_home() -> Path | None:
-    """Where NDB Cluster is unpacked: HOPSHIVE_NDB_HOME."""
-    found = os.environ.get("HOPSHIVE_NDB_HOME")
-    return Path(found) if found else None
+def unpack_ndb(directory: Path) -> Path:
+    """Unpack the tarball that HOPSHIVE_NDB_TARBALL names; skips the test without one."""
+    tarball = os.environ.get("HOPSHIVE_NDB_TARBALL")
+    if not tarball:
+        pytest.skip("no NDB Cluster: set HOPSHIVE_NDB_TARBALL (docs/ndb.md)")
+    with tarfile.open(tarball) as archive:
+        archive.extractall(directory, filter="data")
+    (home,) = directory.iterdir()
+    return home
 
 
 @contextmanager
@@ -151,9 +158,3 @@ def _run_sql_node(directory: Path, home: Path, connect: str, number: int) -> Ite
     with running(argv, log, environment):
         wait_until(joined, "the SQL node", log, 90)
         yield found
-
-
-def has_ndb() -> bool:
-    """Whether a cluster can be started here."""
-    home = ndb_home()
-    return home is not None and shutil.which(str(home / "bin/ndbmtd")) is not None

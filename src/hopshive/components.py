@@ -29,7 +29,11 @@ class Component:
 COMPONENTS: Mapping[str, Component] = {
     component.group: component
     for component in (
-        Component("mariadb", "mariadb", replicated=False),
+        # One of the two databases is needed: hopshive.preflight.inventory.
+        Component("mariadb", "mariadb", required=False, replicated=False),
+        Component("ndb_management", "ndb-management", required=False, replicated=False),
+        Component("ndb_data", "ndb-data", required=False),
+        Component("ndb_sql", "ndb-sql", required=False),
         Component("zookeeper", "zookeeper"),
         Component("namenode", "hadoop-hdfs-namenode", replicated=False),
         Component("datanode", "hadoop-hdfs-datanode"),

@@ -33,10 +33,14 @@ class ConfigError(Refused):
 
 @dataclass(frozen=True)
 class DatabaseConfig:
-    """The metastore's database. The password is the first line of `password_file`; `unix_socket` replaces host and port."""
+    """The metastore's database. The password is the first line of `password_file`; `unix_socket` replaces host and port.
+
+    `others`: host:port of each further SQL node of the same cluster, asked in turn when the first does not answer.
+    """
 
     host: str = "localhost"
     port: int = 3306
+    others: list[str] = field(default_factory=list)
     unix_socket: str = ""
     user: str = "hopshive"
     password_file: str = ""
@@ -151,7 +155,10 @@ class Config:
                 raise ConfigError(
                     f"{database.password_file} (database.password_file) cannot be read: {reason}."
                 ) from None
-        return Server(database.metastore, database.host, database.port, database.user, password, database.unix_socket)
+        others = tuple((host, int(port)) for host, _, port in (place.rpartition(":") for place in database.others))
+        return Server(
+            database.metastore, database.host, database.port, database.user, password, database.unix_socket, others
+        )
 
 
 def read(path: Path) -> Config:
@@ -225,6 +232,10 @@ def _check(config: Config, path: Path) -> None:
     for name, number, least in (("database.port", database.port, 1), ("metrics.port", config.metrics.port, 0)):
         if not least <= number < 65536:
             raise ConfigError(f"{path}: {name} is a port, {least} to 65535; it is {number}.")
+    for address in database.others:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit() or not 0 < int(port) < 65536:
+            raise ConfigError(f"{path}: database.others: {address} is not host:port.")
     if not config.hdfs.uris:
         raise ConfigError(f"{path}: hdfs.uris is empty: give fs.defaultFS, for example hdfs://namenode:8020.")
     for uri in config.hdfs.uris:

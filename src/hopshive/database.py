@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -55,7 +55,10 @@ class LostLease(Exception):
 
 @dataclass(frozen=True)
 class Server:
-    """How a database is reached. With `unix_socket`, host and port do not count."""
+    """How a database is reached. With `unix_socket`, host and port do not count.
+
+    `others`: host and port of further servers of the same database, such as SQL nodes, for when this one does not answer.
+    """
 
     database: str
     host: str = "localhost"
@@ -63,6 +66,13 @@ class Server:
     user: str = ""
     password: str = ""
     unix_socket: str = ""
+    others: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def all(self) -> list[Server]:
+        """This one, and each of the others by itself."""
+        alone = replace(self, others=())
+        return [alone, *(replace(alone, host=host, port=port) for host, port in self.others)]
 
     @property
     def place(self) -> str:
@@ -238,13 +248,23 @@ class Database:
         return self._connection
 
     def _open(self) -> pymysql.connections.Connection[Any]:
-        connection = pymysql.connect(
-            **{**login(self.server), "charset": "utf8mb4", "read_timeout": 120, "write_timeout": 120}
-        )
+        connection = self._connect(read_timeout=120, write_timeout=120)
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
             cursor.execute("SET SESSION innodb_lock_wait_timeout = %s, time_zone = '+00:00'", (LOCK_WAIT,))
         return connection
+
+    def _connect(self, **arguments: Any) -> pymysql.connections.Connection[Any]:
+        """To the server, or if it does not answer to the next; raises what the first one said."""
+        errors: list[pymysql.MySQLError] = []
+        for server in self.server.all:
+            try:
+                return pymysql.connect(**{**login(server), "charset": "utf8mb4", **arguments})
+            except pymysql.MySQLError as error:
+                if not error.args or error.args[0] not in _GONE | _GONE_ALSO:
+                    raise
+                errors.append(error)
+        raise errors[0]
 
     def _roll_back(self) -> None:
         if self._connection is None:

@@ -189,6 +189,25 @@ def parse_srvr(reply: str) -> Facts:
 
 def ask_mariadb(target: Target, timeout: float) -> Facts:
     """`SELECT 1`, over the socket if one is given."""
+    row = _query(target, timeout, "SELECT VERSION()")
+    return {"version": row[0]}
+
+
+def ask_ndb_sql(target: Target, timeout: float) -> Facts:
+    """Whether it takes part in the cluster: without that it answers, and has none of its tables."""
+    version, nodes = _query(
+        target,
+        timeout,
+        "SELECT VERSION(), (SELECT VARIABLE_VALUE FROM performance_schema.global_status"
+        " WHERE VARIABLE_NAME = 'Ndb_number_of_ready_data_nodes')",
+    )
+    if not int(nodes or 0):
+        raise NoAnswer("it has no connection to a data node (ndb_mgm -e show tells which are started)")
+    return {"version": version, "data_nodes": int(nodes)}
+
+
+def _query(target: Target, timeout: float, sql: str) -> tuple[Any, ...]:
+    """The first row of a query."""
     import pymysql
 
     seconds = max(1, int(timeout))
@@ -206,14 +225,13 @@ def ask_mariadb(target: Target, timeout: float) -> Facts:
             ) as connection,
             connection.cursor() as cursor,
         ):
-            cursor.execute("SELECT 1, VERSION()")
-            row = cursor.fetchone()
+            cursor.execute(sql)
+            return cursor.fetchone() or ()
     except pymysql.MySQLError as error:
         code, text = (*error.args, "")[:2] if error.args else (0, str(error))
         if code in _ACCESS_ERRORS:
             raise WrongAnswer(f"{text} (login_user, login_password or login_unix_socket)") from None
         raise NoAnswer(str(text or code)) from None
-    return {"version": row[1] if row else ""}
 
 
 def ask_namenode(target: Target, timeout: float) -> Facts:
@@ -444,6 +462,7 @@ class Question:
 QUESTIONS: Mapping[str, Question] = {
     "zookeeper": Question(ask_zookeeper, "srvr", 2181),
     "mariadb": Question(ask_mariadb, "SELECT 1", 3306),
+    "ndb_sql": Question(ask_ndb_sql, "its data nodes", 3306),
     "namenode": Question(ask_namenode, "its state, over JMX", 9870),
     "datanode": Question(ask_datanode, "its state, over JMX", 9864),
     "resourcemanager": Question(ask_resourcemanager, "/ws/v1/cluster/info", 8088),

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 from pymysql.constants import ER
 
-from hopshive.database import Database, DatabaseError, LostLease, login, marks
+from hopshive.database import Database, DatabaseError, LostLease, marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -318,8 +318,9 @@ class _Session(Database):
         self._timeout = max(LEAST_TIMEOUT, seconds / 2)
 
     def _open(self) -> pymysql.connections.Connection[Any]:
-        timeouts = {"connect_timeout": self._timeout, "read_timeout": self._timeout, "write_timeout": self._timeout}
-        connection = pymysql.connect(**{**login(self.server), **timeouts, "charset": "utf8mb4", "autocommit": True})
+        connection = self._connect(
+            connect_timeout=self._timeout, read_timeout=self._timeout, write_timeout=self._timeout, autocommit=True
+        )
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
             cursor.execute("SET SESSION innodb_lock_wait_timeout = %s, time_zone = '+00:00'", (ROW_WAIT,))

@@ -30,11 +30,13 @@ def test_the_least_that_is_needed(tmp_path: Path) -> None:
 def test_each_setting_arrives(tmp_path: Path) -> None:
     config = reading(
         tmp_path,
-        LEAST + "source: hopsfs\nname: a\nlease: 3\ndatabase: {port: 3307, inodes: fs.inodes, state: st}\n"
+        LEAST
+        + "source: hopsfs\nname: a\nlease: 3\ndatabase: {port: 3307, others: ['b:1'], inodes: fs.inodes, state: st}\n"
         "mirror: {grace: 1, rename_policy: follow, batch: 7}\njournal: {automatic: false}\n"
         "cleaner: {scratch: [/tmp/hive, /tmp/tez], rate: 0}\nmetrics: {port: 0}\n",
     )
     assert (config.source, config.name, config.lease) == ("hopsfs", "a", 3.0)
+    assert config.server().others == (("b", 1),)
     assert (config.database.port, config.names.inodes, config.names.state) == (3307, "fs.inodes", "st")
     assert (config.mirror.grace, config.mirror.rename_policy, config.mirror.batch) == (1.0, "follow", 7)
     assert (config.journal.automatic, config.cleaner.scratch) == (False, ["/tmp/hive", "/tmp/tez"])  # noqa: S108
@@ -76,6 +78,7 @@ def test_each_setting_arrives(tmp_path: Path) -> None:
         (LEAST + "cleaner: {scratch: [5]}\n", "cleaner.scratch is a list of texts; it is [5]"),
         (LEAST + "database: {port: 70000}\n", "database.port is a port, 1 to 65535; it is 70000"),
         (LEAST + "database: {port: 0}\n", "database.port is a port, 1 to 65535; it is 0"),
+        (LEAST + "database: {others: [sql2]}\n", "database.others: sql2 is not host:port"),
         (LEAST + "metrics: {port: 70000}\n", "metrics.port is a port, 0 to 65535; it is 70000"),
         (LEAST + "database: {metastore: 'a`b'}\n", "database.metastore is no name of a schema: 'a`b'"),
         (LEAST + "database: {state: a-b}\n", "database.state is no name of a schema: 'a-b'"),

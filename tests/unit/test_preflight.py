@@ -110,7 +110,7 @@ def test_an_unknown_component_group_is_named_with_the_nearest() -> None:
 
 
 def test_an_unknown_group_like_no_component_lists_them() -> None:
-    assert "mariadb, zookeeper, namenode" in only_error(inventory(more_groups={"xyz": ("master",)}))
+    assert "ndb_sql, zookeeper, namenode" in only_error(inventory(more_groups={"xyz": ("master",)}))
 
 
 def test_without_the_root_group_nothing_else_is_asked_of_groups() -> None:
@@ -215,7 +215,7 @@ def test_a_password_of_ones_own_is_taken(password: str) -> None:
 
 def test_a_password_that_differs_between_hosts_is_refused() -> None:
     text = only_error(inventory(given={"edge": {PASSWORD: "another-of-its-own-7"}}))
-    assert f"{PASSWORD} differs between the hosts of mariadb, metastore, server2" in text
+    assert f"{PASSWORD} differs between the hosts of mariadb, metastore, ndb_sql, server2" in text
     assert "another-of-its-own-7" not in text
 
 

@@ -22,6 +22,7 @@ NEEDED = {
         "cluster_address",
         "cluster_consistency",
         "cluster_data_dir",
+        "cluster_database",
         "cluster_group",
         "cluster_java_home",
         "cluster_manage_users",
@@ -30,7 +31,8 @@ NEEDED = {
         *PASSWORDS,
         *(user for user, _ in PASSWORDS.values()),
     },
-    "artifacts": {"artifacts_python_interpreter", "artifacts_python_version"},
+    "artifacts": {"artifacts_python_interpreter", "artifacts_python_version", "artifacts_tarballs"},
+    "ndb_management": {"ndb_management_replicas"},
     "server2": {"server2_tez_queues", "server2_tez_sessions_per_queue"},
 }
 

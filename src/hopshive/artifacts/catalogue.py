@@ -54,9 +54,11 @@ class Catalogue:
 
     @property
     def names(self) -> list[str]:
-        """Products, then Python environments as `python-<name>`."""
+        """Products, those that are only to be had as a tarball, then Python environments as `python-<name>`."""
+        products = product_names(self.artifacts)
         return [
-            *product_names(self.artifacts),
+            *products,
+            *(name for name in self.tarballs if name not in products),
             *(python_env.PREFIX + name for name in python_env.env_names(self.artifacts)),
         ]
 

@@ -157,6 +157,11 @@ def host_info(found: Mapping[str, object]) -> HostInfo:
     )
 
 
+# MiB that a data node of NDB Cluster takes beside its rows, and an SQL node in all; read off /proc of nodes in use.
+NDB_DATA_OWN = 900
+NDB_SQL = 600
+
+
 def check_hosts(
     inventory: Inventory, types: Mapping[str, str], found: Mapping[str, HostInfo], limits: Limits
 ) -> list[Problem]:
@@ -190,6 +195,10 @@ def memory_need(inventory: Inventory, hosts: Iterable[str]) -> dict[str, int]:
             add("containers", variables.number("cluster_nodemanager_memory_mb") or 0)
         if "mariadb" in placed:
             add("mariadb", variables.number("cluster_mariadb_buffer_pool_mb") or 0)
+        if "ndb_data" in placed:
+            add("ndb_data", (variables.number("cluster_ndb_data_memory_mb") or 0) + NDB_DATA_OWN)
+        if "ndb_sql" in placed:
+            add("ndb_sql", NDB_SQL)
     return need
 
 

@@ -12,10 +12,15 @@ from hopshive.preflight.problem import Problem, listed, merged
 
 # Each password, with the variable of its user and the components whose hosts need it.
 PASSWORDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "cluster_metastore_database_password": ("cluster_metastore_database_user", ("mariadb", "metastore", "server2")),
-    "cluster_cleaner_db_password": ("cluster_cleaner_db_user", ("mariadb", "cleaner")),
+    "cluster_metastore_database_password": (
+        "cluster_metastore_database_user",
+        ("mariadb", "ndb_sql", "metastore", "server2"),
+    ),
+    "cluster_cleaner_db_password": ("cluster_cleaner_db_user", ("mariadb", "ndb_sql", "cleaner")),
 }
 PASSWORD_LENGTH = 12
+# What can hold the metastore's database, and the components that it needs.
+DATABASES: Mapping[str, tuple[str, ...]] = {"mariadb": ("mariadb",), "ndb": ("ndb_management", "ndb_data", "ndb_sql")}
 # Words that stand in examples; digits and signs around them do not help.
 COMMON_PASSWORD = re.compile(
     "admin|change(it|me)|default|example|hadoop|hive|hiveuser|hopshive|keystore|mariadb|metastore|mysql"
@@ -92,6 +97,7 @@ def check_inventory(
     return [
         *_check_groups(inventory),
         *_check_placement(inventory),
+        *_check_database(inventory),
         *_check_names(inventory, types, renamed),
         *_check_types(inventory, types),
         *(problem for name in PASSWORDS for problem in _check_password(inventory, name)),
@@ -153,7 +159,8 @@ def _check_placement(inventory: Inventory) -> Iterator[Problem]:
     high_availability = {
         "namenode": "NameNode HA is not offered by this version",
         "resourcemanager": "ResourceManager HA is not offered by this version",
-        "mariadb": "the metastore has one MariaDB",
+        "mariadb": "the metastore has one MariaDB (metastore_database: ndb has no single point of failure)",
+        "ndb_management": "data and SQL nodes work on without it, so one is enough",
     }
     for name, component in COMPONENTS.items():
         hosts = inventory.members(name)
@@ -182,6 +189,51 @@ def _check_placement(inventory: Inventory) -> Iterator[Problem]:
         yield Problem(
             f"The group zookeeper has {len(quorum)} hosts ({listed(quorum)}): an even number survives no more failures"
             f" than {len(quorum) - 1}, so add one or take one out"
+        )
+
+
+def _check_database(inventory: Inventory) -> Iterator[Problem]:
+    """That one database is chosen, and that its components are placed."""
+    chosen = {
+        str(variables.values.get("cluster_database", "mariadb")): host for host, variables in inventory.hosts.items()
+    }
+    for name, host in sorted(chosen.items()):
+        if name not in DATABASES:
+            yield Problem(f"metastore_database is {name!r} for {host}: it must be {' or '.join(DATABASES)}")
+    if len(chosen) > 1:
+        said = ", ".join(f"{name} for {host}" for name, host in sorted(chosen.items()))
+        yield Problem(f"metastore_database differs between hosts ({said}): set it in group_vars/all")
+    if len(chosen) != 1 or (database := next(iter(chosen))) not in DATABASES:
+        return
+    for group in DATABASES[database]:
+        if not inventory.members(group):
+            yield Problem(
+                f"The group {group} has no host, but metastore_database is {database}: name at least one beneath {ROOT_GROUP}"
+            )
+    for other, groups in DATABASES.items():
+        for group in groups:
+            if other != database and inventory.members(group):
+                yield Problem(
+                    f"The group {group} has hosts ({listed(inventory.members(group))}), but metastore_database is {database}:"
+                    f" set it to {other}, or take them out"
+                )
+    if database == "ndb":
+        yield from _check_ndb(inventory)
+
+
+def _check_ndb(inventory: Inventory) -> Iterator[Problem]:
+    nodes = inventory.members("ndb_data")
+    replicas = next((variables.number("ndb_management_replicas") for variables in inventory.hosts.values()), None) or 2
+    if len(nodes) % replicas:
+        yield Problem(
+            f"The group ndb_data has {len(nodes)} hosts ({listed(nodes)}): each row has {replicas} copies"
+            f" (ndb_management_replicas), so their number must be a multiple of {replicas}"
+        )
+    tarballs = [variables.values.get("artifacts_tarballs") for variables in inventory.hosts.values()]
+    if not all(isinstance(one, Mapping) and "ndb" in one for one in tarballs):
+        yield Problem(
+            "metastore_database is ndb, but artifacts_tarballs has no entry ndb: name the tarball of MySQL NDB Cluster"
+            " with source, sha256 and version (docs/ndb.md)"
         )
 
 

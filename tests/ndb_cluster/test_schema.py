@@ -1,0 +1,83 @@
+"""The consistency schema on a real NDB Cluster with two SQL nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pymysql
+import pytest
+
+from hopshive import schema
+from tests.metastore_db import Metastore, own_names, stock_metastore
+from tests.ndb import Ndb, run_ndb, unpack_ndb
+
+NAME = "metastore"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ndb]:
+    home = unpack_ndb(tmp_path_factory.mktemp("product"))
+    with run_ndb(tmp_path_factory.mktemp("ndb"), home, sql_nodes=2) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def stock(cluster: Ndb, hive_home: Path) -> Metastore:
+    """Hive's own script, as it is."""
+    return Metastore(cluster.sql[0], stock_metastore(cluster.sql[0], hive_home, NAME), own_names(NAME))
+
+
+def on(stock: Metastore, cluster: Ndb, number: int) -> Metastore:
+    """The same database, through an SQL node."""
+    node = cluster.sql[number]
+    return Metastore(node, replace(stock.server, unix_socket=node.socket), stock.names)
+
+
+def test_every_table_of_the_stock_script_is_in_the_cluster(stock: Metastore, cluster: Ndb) -> None:
+    sql = "SELECT DISTINCT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"
+    for number in range(2):
+        assert on(stock, cluster, number).execute(sql) == [("ndbcluster",)]
+
+
+def test_what_was_taken_off_leaves_the_stock_schema_on_each_node(stock: Metastore, cluster: Ndb) -> None:
+    nodes = [on(stock, cluster, number) for number in range(2)]
+    before = [node.picture() for node in nodes]
+    schema.apply(nodes[0].server, nodes[0].names)
+    # The other one lacks its triggers, and nothing else.
+    lacking = schema.apply(nodes[1].server, nodes[1].names, dry_run=True)
+    assert [" ".join(statement.split()[:2]) for statement in lacking] == ["DROP TRIGGER", "CREATE TRIGGER"] * 2
+    schema.apply(nodes[1].server, nodes[1].names)
+    for node in nodes:
+        assert schema.apply(node.server, node.names, dry_run=True) == []
+    for node in nodes:
+        schema.remove(node.server, node.names, purge=True)
+    assert [node.picture() for node in nodes] == before
+
+
+def test_a_value_that_would_not_fit_is_named_before_anything_changes(stock: Metastore) -> None:
+    before = stock.picture()
+    stock.execute(
+        "SET SESSION foreign_key_checks = 0",
+        "INSERT INTO TABLE_PARAMS (TBL_ID, PARAM_KEY, PARAM_VALUE) VALUES (7, 'k', REPEAT('x', 28735))",
+    )
+    with pytest.raises(
+        schema.SchemaError, match=r"PARAM_VALUE of TABLE_PARAMS .* a value of 28735 bytes, .* can hold 28734"
+    ):
+        schema.apply(stock.server, stock.names)
+    assert stock.picture() == before
+    stock.execute("DELETE FROM TABLE_PARAMS")
+
+
+def test_a_longer_value_is_refused_and_never_cut(stock: Metastore) -> None:
+    schema.apply(stock.server, stock.names)
+    try:
+        with pytest.raises(pymysql.err.DataError, match="1406"):
+            stock.execute(
+                "SET SESSION foreign_key_checks = 0",
+                "INSERT INTO TABLE_PARAMS (TBL_ID, PARAM_KEY, PARAM_VALUE) VALUES (7, 'k', REPEAT('x', 28735))",
+            )
+        assert stock.execute("SELECT COUNT(*) FROM TABLE_PARAMS") == [(0,)]
+    finally:
+        schema.remove(stock.server, stock.names, purge=True)
