@@ -1,24 +1,29 @@
 package hopshive;
 
+import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.Driver;
 import java.sql.DriverManager;
 import java.sql.DriverPropertyInfo;
+import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.SQLFeatureNotSupportedException;
 import java.sql.Savepoint;
+import java.sql.Statement;
 import java.util.Properties;
 import java.util.logging.Logger;
 
 /**
  * Connector/J for NDB Cluster, whose engine has no savepoints (error 1178).
  *
- * <p>Hive's metastore sets one before each commit of open_txns, and goes back to it only if that took too long. Here a savepoint
- * is a mark in this process; going back to one rolls back the whole transaction and fails with SQL state 40001, the state of
- * what may be tried again. So nothing is ever kept that should have gone. URLs begin with jdbc:mysql+ndb: instead
- * of jdbc:mysql:; Hive tells the kind of database by the word mysql in it.
+ * <p>Hive's metastore sets savepoints before what it reads by SQL of its own, and goes back when that failed, to read in another
+ * way; and before it commits open_txns. Here a savepoint is a mark in this process. Going back to one is nothing if only queries
+ * came after it. Else the whole transaction is rolled back and SQL state 40001 says that it may be tried again. So nothing is
+ * ever kept that should have gone. URLs begin with jdbc:mysql+ndb: instead of jdbc:mysql:; Hive tells the kind of database by the
+ * word mysql in it.
  */
 public final class NdbDriver implements Driver {
     private static final String OURS = "jdbc:mysql+ndb:";
@@ -53,34 +58,91 @@ public final class NdbDriver implements Driver {
             return null;
         }
         Connection connection = driver.connect(theirs(url), properties);
-        return (Connection)
-                Proxy.newProxyInstance(
-                        NdbDriver.class.getClassLoader(),
-                        new Class<?>[] {Connection.class},
-                        (proxy, method, arguments) -> {
-                            switch (method.getName()) {
-                                case "setSavepoint":
-                                    return new Mark(arguments == null ? null : (String) arguments[0]);
-                                case "releaseSavepoint":
-                                    return null;
-                                case "rollback":
-                                    if (arguments != null) {
-                                        connection.rollback();
-                                        throw new SQLException(
-                                                "NDB has no savepoints: the whole transaction was rolled back", "40001");
-                                    }
-                                    break;
-                                case "equals":
-                                    return proxy == arguments[0];
-                                default:
-                                    break;
-                            }
-                            try {
-                                return method.invoke(connection, arguments);
-                            } catch (InvocationTargetException error) {
-                                throw error.getCause();
-                            }
-                        });
+        return connection == null ? null : proxy(Connection.class, new Session(connection));
+    }
+
+    private static <T> T proxy(Class<T> type, InvocationHandler handler) {
+        return type.cast(Proxy.newProxyInstance(NdbDriver.class.getClassLoader(), new Class<?>[] {type}, handler));
+    }
+
+    private static Object invoke(Object target, Method method, Object[] arguments) throws Throwable {
+        try {
+            return method.invoke(target, arguments);
+        } catch (InvocationTargetException error) {
+            throw error.getCause();
+        }
+    }
+
+    private static boolean isQuery(String sql) {
+        String text = sql.stripLeading();
+        return text.regionMatches(true, 0, "SELECT", 0, 6) || text.regionMatches(true, 0, "SHOW", 0, 4);
+    }
+
+    /** A connection: counts what is not a query, so that a mark knows whether anything came after it. */
+    private static final class Session implements InvocationHandler {
+        private final Connection connection;
+        private long changes;
+
+        Session(Connection connection) {
+            this.connection = connection;
+        }
+
+        @Override
+        public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+            switch (method.getName()) {
+                case "setSavepoint":
+                    return new Mark(arguments == null ? null : (String) arguments[0], changes);
+                case "releaseSavepoint":
+                    return null;
+                case "rollback":
+                    if (arguments != null) {
+                        goBack((Mark) arguments[0]);
+                        return null;
+                    }
+                    break;
+                case "createStatement":
+                    return proxy(Statement.class, statement(connection, method, arguments, null));
+                case "prepareStatement":
+                    return proxy(PreparedStatement.class, statement(connection, method, arguments, (String) arguments[0]));
+                case "prepareCall":
+                    changes++;
+                    break;
+                case "equals":
+                    return proxy == arguments[0];
+                default:
+                    break;
+            }
+            return NdbDriver.invoke(connection, method, arguments);
+        }
+
+        private static <T> T proxy(Class<T> type, InvocationHandler handler) {
+            return NdbDriver.proxy(type, handler);
+        }
+
+        private InvocationHandler statement(Connection of, Method method, Object[] arguments, String prepared)
+                throws Throwable {
+            Object statement = NdbDriver.invoke(of, method, arguments);
+            return (proxy, called, given) -> {
+                if (called.getName().equals("equals")) {
+                    return proxy == given[0];
+                }
+                if (called.getName().startsWith("execute")) {
+                    String sql = given != null && given.length > 0 && given[0] instanceof String ? (String) given[0] : prepared;
+                    // A batch of a plain statement has no text here.
+                    if (sql == null || !isQuery(sql)) {
+                        changes++;
+                    }
+                }
+                return NdbDriver.invoke(statement, called, given);
+            };
+        }
+
+        private void goBack(Mark mark) throws SQLException {
+            if (mark.changes != changes) {
+                connection.rollback();
+                throw new SQLException("NDB has no savepoints: the whole transaction was rolled back", "40001");
+            }
+        }
     }
 
     @Override
@@ -110,9 +172,11 @@ public final class NdbDriver implements Driver {
 
     private static final class Mark implements Savepoint {
         private final String name;
+        private final long changes;
 
-        Mark(String name) {
+        Mark(String name, long changes) {
             this.name = name;
+            this.changes = changes;
         }
 
         @Override
