@@ -70,6 +70,20 @@ def test_a_value_that_would_not_fit_is_named_before_anything_changes(stock: Meta
     stock.execute("DELETE FROM TABLE_PARAMS")
 
 
+def test_characters_count_where_one_takes_several_bytes(stock: Metastore) -> None:
+    """3,430 bytes of ASCII would be room enough for the bytes, and are one character too many."""
+    before = stock.picture()
+    stock.execute(
+        "SET SESSION foreign_key_checks = 0",
+        "INSERT INTO PACKAGES (PKG_ID, CREATE_TIME, DB_ID, NAME, OWNER_NAME, HEADER, BODY)"
+        " VALUES (1, 1, 1, 'p', 'ann', 'h', REPEAT('x', 3430))",
+    )
+    with pytest.raises(schema.SchemaError, match=r"BODY of PACKAGES .* a value of 3430 characters, .* can hold 3429"):
+        schema.apply(stock.server, stock.names)
+    assert stock.picture() == before
+    stock.execute("DELETE FROM PACKAGES")
+
+
 def test_a_longer_value_is_refused_and_never_cut(stock: Metastore) -> None:
     schema.apply(stock.server, stock.names)
     try:

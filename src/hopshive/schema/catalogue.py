@@ -98,7 +98,7 @@ class Catalogue:
     orphans: Mapping[str, int] = field(default_factory=dict)
     # What a text of each table has unless its column says otherwise.
     collations: Mapping[str, str] = field(default_factory=dict)
-    # On NDB, of each column that lies outside of its row: the bytes of its longest value, by table and name.
+    # On NDB, of each column that lies outside of its row: the length of its longest value, in characters or bytes.
     longest: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
@@ -253,7 +253,7 @@ def _longest(
     for table in sorted({key.table for key in dependants(foreign_keys)}):
         for column in columns[table].values():
             if column.is_apart:
-                sql = f"SELECT COALESCE(MAX(LENGTH({column.name})), 0) FROM {table}"
+                sql = f"SELECT COALESCE(MAX(CHAR_LENGTH({column.name})), 0) FROM {table}"
                 found[table, column.name] = int(tx.value(sql))
     return found
 

@@ -59,14 +59,14 @@ def widenings(found: Catalogue) -> Iterator[tuple[str, list[str]]]:
 def _narrowed(found: Catalogue, table: str, column: Column, octets: int) -> str:
     length = octets // _BYTES_OF_CHARACTER.get(column.charset, 1)
     longest = found.longest.get((table, column.name), 0)
-    # Of several bytes a character, the server counts characters: what is refused here for its bytes would not fit either.
-    if longest > octets:
+    if longest > length:
+        unit = "bytes" if length == octets else "characters"
         raise SchemaError(
-            f"{column.name} of {table} in {found.database} holds a value of {longest} bytes, and on NDB it can hold {octets}: "
-            f"a row that goes with its object has 30,000. Nothing was changed. To find it: SELECT * FROM {table} WHERE "
-            f"LENGTH({column.name}) > {octets}."
+            f"{column.name} of {table} in {found.database} holds a value of {longest} {unit}, and on NDB it can hold {length}: "
+            f"a row that goes with its object has 30,000 bytes. Nothing was changed. To find it: SELECT * FROM {table} WHERE "
+            f"CHAR_LENGTH({column.name}) > {length}."
         )
-    kind = f"varchar({length})" if column.charset else f"varbinary({octets})"
+    kind = f"varchar({length})" if column.charset else f"varbinary({length})"
     return _modified(found, table, column, kind, MARK + column.type)
 
 
