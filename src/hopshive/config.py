@@ -232,10 +232,7 @@ def _check(config: Config, path: Path) -> None:
     for name, number, least in (("database.port", database.port, 1), ("metrics.port", config.metrics.port, 0)):
         if not least <= number < 65536:
             raise ConfigError(f"{path}: {name} is a port, {least} to 65535; it is {number}.")
-    for address in database.others:
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdigit() or not 0 < int(port) < 65536:
-            raise ConfigError(f"{path}: database.others: {address} is not host:port.")
+    _check_addresses("database.others", database.others, path)
     if not config.hdfs.uris:
         raise ConfigError(f"{path}: hdfs.uris is empty: give fs.defaultFS, for example hdfs://namenode:8020.")
     for uri in config.hdfs.uris:
@@ -249,10 +246,7 @@ def _check(config: Config, path: Path) -> None:
             raise ConfigError(f"{path}: hdfs.uris: {uri} must name a file system alone, without a path.")
     if config.source == "hdfs" and not config.hdfs.namenodes:
         raise ConfigError(f"{path}: hdfs.namenodes is empty: give host:port of each NameNode.")
-    for address in config.hdfs.namenodes:
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdigit() or not 0 < int(port) < 65536:
-            raise ConfigError(f"{path}: hdfs.namenodes: {address} is not host:port.")
+    _check_addresses("hdfs.namenodes", config.hdfs.namenodes, path)
     try:
         check_scratch(config.cleaner.scratch)
     except ConfigError as error:
@@ -261,6 +255,13 @@ def _check(config: Config, path: Path) -> None:
         raise ConfigError(f"{path}: lease must be a second or more; it is {config.lease}.")
     if config.mirror.batch < 1 or config.mirror.max_removals < 1:
         raise ConfigError(f"{path}: mirror.batch and mirror.max_removals must be 1 or more.")
+
+
+def _check_addresses(name: str, addresses: Sequence[str], path: Path) -> None:
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit() or not 0 < int(port) < 65536:
+            raise ConfigError(f"{path}: {name}: {address} is not host:port.")
 
 
 def check_scratch(patterns: Sequence[str]) -> None:

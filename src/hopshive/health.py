@@ -189,8 +189,8 @@ def parse_srvr(reply: str) -> Facts:
 
 def ask_mariadb(target: Target, timeout: float) -> Facts:
     """`SELECT 1`, over the socket if one is given."""
-    row = _query(target, timeout, "SELECT VERSION()")
-    return {"version": row[0]}
+    _, version = _query(target, timeout, "SELECT 1, VERSION()")
+    return {"version": version}
 
 
 def ask_ndb_sql(target: Target, timeout: float) -> Facts:
