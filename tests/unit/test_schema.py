@@ -251,6 +251,44 @@ def test_what_was_taken_off_leaves_the_stock_schema(stock: Metastore) -> None:
     assert not stock.execute(f"SHOW DATABASES LIKE '{stock.server.database}%'")[1:]
 
 
+SEQUENCE = "org.apache.hadoop.hive.metastore.model.MStorageDescriptor"
+# The largest number in `fill`.
+LARGEST = 7010
+
+
+@pytest.mark.parametrize(
+    ("given", "then"), [(None, LARGEST + 1), (-4, LARGEST + 1), (0, LARGEST + 1), (3, 3), (9000, 9000)]
+)
+def test_the_metastore_counts_its_storage_descriptors_above_zero(
+    stock: Metastore, given: int | None, then: int
+) -> None:
+    fill(stock)
+    stock.execute(f"DELETE FROM SEQUENCE_TABLE WHERE SEQUENCE_NAME = '{SEQUENCE}'")
+    if given is not None:
+        insert(stock, "SEQUENCE_TABLE", SEQUENCE_NAME=SEQUENCE, NEXT_VAL=given)
+    schema.apply(stock.server, stock.names)
+    assert stock.execute(f"SELECT NEXT_VAL FROM SEQUENCE_TABLE WHERE SEQUENCE_NAME = '{SEQUENCE}'") == [(then,)]
+    assert schema.apply(stock.server, stock.names) == []
+
+
+def test_a_metastore_without_tables_begins_at_one(stock: Metastore) -> None:
+    stock.execute(f"DELETE FROM SEQUENCE_TABLE WHERE SEQUENCE_NAME = '{SEQUENCE}'")
+    schema.apply(stock.server, stock.names)
+    assert stock.execute(f"SELECT NEXT_VAL FROM SEQUENCE_TABLE WHERE SEQUENCE_NAME = '{SEQUENCE}'") == [(1,)]
+
+
+def test_a_table_with_a_number_below_zero_is_no_database(stock: Metastore) -> None:
+    fill(stock)
+    ((table,),) = stock.execute("SELECT MIN(SD_ID) FROM TBLS WHERE SD_ID IS NOT NULL")
+    stock.execute("SET FOREIGN_KEY_CHECKS = 0", f"UPDATE SDS SET SD_ID = -1 WHERE SD_ID = {table}",
+                  f"UPDATE TBLS SET SD_ID = -1 WHERE SD_ID = {table}", "SET FOREIGN_KEY_CHECKS = 1")  # fmt: skip
+    rows = count(stock, "TBLS")
+    schema.apply(stock.server, stock.names)
+    schema.remove(stock.server, stock.names)
+    assert count(stock, "TBLS") == rows
+    assert count(stock, "SDS", "SD_ID = -1") == 1
+
+
 def test_the_second_run_has_nothing_to_do(applied: Metastore) -> None:
     assert schema.apply(applied.server, applied.names, dry_run=True) == []
     before = applied.picture()

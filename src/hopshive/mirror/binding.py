@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hopshive.database import Contention, marks
+from hopshive.errors import Refused
 from hopshive.mirror import rechecks
 from hopshive.mirror.context import look
 from hopshive.mirror.rechecks import Recheck
@@ -27,6 +28,10 @@ LOCKED_AGAIN = 10.0
 _QUEUE = "PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME IS NULL"
 
 
+# Whether a storage descriptor is a table's or a partition's.
+_TAKEN = "SELECT (SELECT COUNT(*) FROM TBLS WHERE SD_ID = %s) + (SELECT COUNT(*) FROM PARTITIONS WHERE SD_ID = %s)"
+
+
 @dataclass(frozen=True, slots=True)
 class Home:
     """A database: where its directories may be on our file system, as (location, path), and its location on another one."""
@@ -37,7 +42,7 @@ class Home:
 
     @property
     def sd_id(self) -> int:
-        """Of its storage descriptor, a number that the metastore's sequence cannot reach."""
+        """Of its storage descriptor: the metastore counts on above zero (hopshive.schema sees to that)."""
         return -self.db_id
 
 
@@ -168,6 +173,11 @@ def settle_database(context: Context, tx: Transaction, home: Home, found: Found)
             "INSERT INTO SDS (SD_ID, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, NUM_BUCKETS, LOCATION)"
             " VALUES (%s, b'0', b'0', 0, %s)",
             (home.sd_id, location),
+        )
+    elif tx.value(_TAKEN, (home.sd_id, home.sd_id)):
+        raise Refused(
+            f"In SDS the number {home.sd_id} is that of the database {home.db_id}, but the metastore has given it to a table or"
+            " partition. Nothing was changed: run site.yml, which lets it count on above zero, then drop and add that one."
         )
     elif there[0] != location:
         # The trigger unbinds what has another location now; so binding is a statement of its own.

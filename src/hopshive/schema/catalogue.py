@@ -94,12 +94,23 @@ class Catalogue:
     leftovers: frozenset[str] = frozenset()
     # Storage descriptors of databases: ours, with the negative id of the database.
     database_descriptors: int = 0
+    # The next number that the metastore gives to a storage descriptor; None if it has not given any.
+    next_descriptor: int | None = None
     # Rows of KEY_CONSTRAINTS that name a table which is not there, by the column that names it.
     orphans: Mapping[str, int] = field(default_factory=dict)
     # What a text of each table has unless its column says otherwise.
     collations: Mapping[str, str] = field(default_factory=dict)
     # On NDB, of each column that lies outside of its row: the length of its longest value, in characters or bytes.
     longest: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+# Of SDS: the rows that are databases'. A number below zero alone does not tell: see `plan._numbering`.
+OF_DATABASES = (
+    "SD_ID < 0 AND NOT EXISTS (SELECT 1 FROM TBLS WHERE TBLS.SD_ID = SDS.SD_ID)"
+    " AND NOT EXISTS (SELECT 1 FROM PARTITIONS WHERE PARTITIONS.SD_ID = SDS.SD_ID)"
+)
+# The metastore's name for the numbers of storage descriptors.
+DESCRIPTORS = "org.apache.hadoop.hive.metastore.model.MStorageDescriptor"
 
 
 def read(tx: Transaction, database: str) -> Catalogue:
@@ -139,12 +150,20 @@ def read(tx: Transaction, database: str) -> Catalogue:
         state_tables=state_tables,
         settings=settings,
         positions=int(tx.value("SELECT COUNT(*) FROM {state}.position") or 0) if "position" in state_tables else 0,
-        database_descriptors=int(tx.value("SELECT COUNT(*) FROM SDS WHERE SD_ID < 0") or 0) if "SDS" in columns else 0,
+        database_descriptors=int(tx.value(f"SELECT COUNT(*) FROM SDS WHERE {OF_DATABASES}") or 0)
+        if "SDS" in columns
+        else 0,
+        next_descriptor=_next_descriptor(tx) if "SEQUENCE_TABLE" in columns else None,
         leftovers=_leftovers(tx, columns, foreign_keys),
         orphans=_orphans(tx, columns, foreign_keys),
         collations=_collations(tx, database),
         longest=_longest(tx, columns, foreign_keys) if engine == NDB else {},
     )
+
+
+def _next_descriptor(tx: Transaction) -> int | None:
+    number = tx.value("SELECT NEXT_VAL FROM SEQUENCE_TABLE WHERE SEQUENCE_NAME = %s", (DESCRIPTORS,))
+    return None if number is None else int(number)
 
 
 def _text(value: Any) -> str:

@@ -23,7 +23,16 @@ from hopshive.schema.cascades import (
     to_cascade,
     to_stock,
 )
-from hopshive.schema.catalogue import NDB, ORPHANS, Catalogue, Column, Trigger, require_metastore
+from hopshive.schema.catalogue import (
+    DESCRIPTORS,
+    NDB,
+    OF_DATABASES,
+    ORPHANS,
+    Catalogue,
+    Column,
+    Trigger,
+    require_metastore,
+)
 from hopshive.schema.errors import SchemaError
 from hopshive.schema.narrowing import narrowings, widenings
 
@@ -92,6 +101,7 @@ def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
         *_key_constraints(found, wanted),
         *database.off,
         *(_forgotten_descriptors(found) if database.on else []),
+        *_numbering(found),
         *database.on,
         *_triggers(replace(found, triggers=()) if remade else found, _wanted_triggers(found, names, wanted)),
         *_settings(found, names, wanted),
@@ -375,7 +385,23 @@ def _forgotten_inodes(found: Catalogue, names: Names, wanted: Wanted) -> list[St
 
 def _forgotten_descriptors(found: Catalogue) -> list[Statement]:
     """Storage descriptors of databases, once no database refers to them."""
-    return [Statement("DELETE FROM SDS WHERE SD_ID < 0")] if found.database_descriptors else []
+    return [Statement(f"DELETE FROM SDS WHERE {OF_DATABASES}")] if found.database_descriptors else []
+
+
+def _numbering(found: Catalogue) -> list[Statement]:
+    """Numbers above zero for the metastore's own storage descriptors: those below are databases'.
+
+    Where it has given none yet, DataNucleus begins behind the largest number in the table, and that would be a database's.
+    """
+    if found.next_descriptor is not None and found.next_descriptor > 0:
+        return []
+    return [
+        Statement(
+            "INSERT INTO SEQUENCE_TABLE (SEQUENCE_NAME, NEXT_VAL)"
+            f" SELECT '{DESCRIPTORS}', GREATEST(1, COALESCE(MAX(SD_ID), 0) + 1) FROM SDS"
+            " ON DUPLICATE KEY UPDATE NEXT_VAL = GREATEST(NEXT_VAL, VALUES(NEXT_VAL))"
+        )
+    ]
 
 
 def _key_constraints(found: Catalogue, wanted: Wanted) -> list[Statement]:
