@@ -16,6 +16,39 @@ def endpoints(names: Iterable[str], port: int | str, scheme: str = "") -> list[s
     return [f"{scheme}{name}:{port}" for name in names]
 
 
+def numbered(
+    hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], variable: str, prefix: str, first: int = 1
+) -> dict[str, str]:
+    """The address of each host by its id.
+
+    That is the host's `variable` in the inventory, or the prefix and its place counted from `first`: `nn1`, `nn2`.
+    """
+    return {
+        str(hostvars[host].get(variable, f"{prefix}{place}")): str(hostvars[host].get("cluster_address", host))
+        for place, host in enumerate(hosts, start=first)
+    }
+
+
+def others(hosts: Iterable[str], own: str) -> list[str]:
+    """All of the hosts but one."""
+    return [host for host in hosts if host != own]
+
+
+def daemon_addresses(ids: Mapping[str, str], ports: Mapping[str, int | str], service: str = "") -> dict[str, str]:
+    """Hadoop's properties for the addresses of one daemon or of several.
+
+    `ids` are addresses by id, `ports` the port of each property, empty for an address alone. One daemon has the property
+    itself (`yarn.resourcemanager.address`), several have one for each id (`yarn.resourcemanager.address.rm1`), behind the
+    name of their service if they have one (`dfs.namenode.rpc-address.warehouse.nn1`).
+    """
+    behind = {key: "".join(f".{part}" for part in (service, key) if part) if len(ids) > 1 else "" for key in ids}
+    return {
+        f"{name}{behind[key]}": f"{address}:{port}" if port else address
+        for name, port in ports.items()
+        for key, address in ids.items()
+    }
+
+
 def own_first(hosts: Iterable[str], own: str) -> list[str]:
     """A host itself, if it is among them, and those that follow it, round to the one before it.
 
@@ -28,4 +61,11 @@ def own_first(hosts: Iterable[str], own: str) -> list[str]:
 
 class FilterModule:
     def filters(self) -> dict[str, Any]:
-        return {"addresses": addresses, "endpoints": endpoints, "own_first": own_first}
+        return {
+            "addresses": addresses,
+            "daemon_addresses": daemon_addresses,
+            "endpoints": endpoints,
+            "numbered": numbered,
+            "others": others,
+            "own_first": own_first,
+        }

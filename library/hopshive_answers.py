@@ -11,10 +11,12 @@ short_description: Wait until a service of the warehouse answers in its own prot
 version_added: "0.1.0"
 description:
   - Asks a service something that it can only answer when it does its work, twice a second, until it answers.
-  - "ZooKeeper: C(srvr), so it is part of a quorum. MariaDB: C(SELECT 1). NameNode: out of safe mode. DataNode: up, and
-    live for the NameNode. ResourceManager: started. NodeManager: healthy, and running for the ResourceManager.
-    Metastore: Thrift C(get_catalogs), so its database answers as well. HiveServer2: a session, and with O(statement) a
-    statement. Cleaner: it leads and can do its work, or waits."
+  - "ZooKeeper: C(srvr), so it is part of a quorum. MariaDB: C(SELECT 1). JournalNode: its JMX.
+    NameNode: out of safe mode. DataNode: up, and live for the NameNode. ResourceManager: started. NodeManager: healthy,
+    and running for the ResourceManager. Metastore: Thrift C(get_catalogs), so its database answers as well. HiveServer2: a
+    session, and with O(statement) a statement. Cleaner: it leads and can do its work, or waits."
+  - "V(kind=datanode_leaving) and V(kind=nodemanager_leaving): with O(host) and O(port) of its data or RPC port, that the
+    NameNode or the ResourceManager has decommissioned it."
   - An answer that waiting cannot better, such as a refused login, fails at once.
   - Starts no JVM.
 options:
@@ -22,7 +24,20 @@ options:
     description: What is asked.
     type: str
     required: true
-    choices: [zookeeper, mariadb, ndb_sql, namenode, datanode, resourcemanager, nodemanager, metastore, server2, cleaner]
+    choices:
+      - zookeeper
+      - mariadb
+      - ndb_sql
+      - journalnode
+      - namenode
+      - datanode
+      - datanode_leaving
+      - resourcemanager
+      - nodemanager
+      - nodemanager_leaving
+      - metastore
+      - server2
+      - cleaner
   host:
     description: Where it listens.
     type: str
@@ -37,7 +52,9 @@ options:
     type: int
     default: 60
   namenode:
-    description: Of V(kind=datanode), the URLs of the NameNodes, one of which must list it as live.
+    description: >-
+      Of V(kind=datanode), the URLs of the NameNodes, one of which must list it as live; of V(kind=namenode), those of all of
+      them, one of which must be active.
     type: list
     elements: str
     default: []
@@ -150,10 +167,13 @@ def main() -> None:
                     "zookeeper",
                     "mariadb",
                     "ndb_sql",
+                    "journalnode",
                     "namenode",
                     "datanode",
+                    "datanode_leaving",
                     "resourcemanager",
                     "nodemanager",
+                    "nodemanager_leaving",
                     "metastore",
                     "server2",
                     "cleaner",

@@ -20,6 +20,7 @@ from hopshive.commands.check import check
 from hopshive.commands.cleaner import cleaner
 from hopshive.commands.journal import journal
 from hopshive.commands.status import status
+from hopshive.commands.watchdog import watchdog
 
 
 @click.group(cls=Commands)
@@ -28,7 +29,7 @@ def main() -> None:
     """A Hive 4 warehouse whose metadata cannot lie."""
 
 
-for command in (status, check, sync, journal, restore, approve, cleaner):
+for command in (status, check, sync, journal, restore, approve, cleaner, watchdog):
     main.add_command(command)
 
 

@@ -17,13 +17,19 @@ class Component:
     """One group of the inventory.
 
     `unit` is the systemd unit without `.service`; a component without one runs no daemon. `required` components are
-    needed by every warehouse. A component that is not `replicated` has one host.
+    needed by every warehouse. A component that is not `replicated` has one host. `beside` are units that its hosts run as well.
     """
 
     group: str
     unit: str = ""
     required: bool = True
     replicated: bool = True
+    beside: tuple[str, ...] = ()
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """All units of its hosts."""
+        return (*((self.unit,) if self.unit else ()), *self.beside)
 
 
 COMPONENTS: Mapping[str, Component] = {
@@ -33,15 +39,17 @@ COMPONENTS: Mapping[str, Component] = {
         Component("mariadb", "mariadb", required=False, replicated=False),
         Component("ndb_management", "ndb-management", required=False, replicated=False),
         Component("ndb_data", "ndb-data", required=False),
-        Component("ndb_sql", "ndb-sql", required=False),
+        Component("ndb_sql", "ndb-sql", required=False, beside=("ndb-sql-watchdog",)),
         Component("zookeeper", "zookeeper"),
-        Component("namenode", "hadoop-hdfs-namenode", replicated=False),
+        # The edits of several NameNodes, and beside each of those its failover controller.
+        Component("journalnode", "hadoop-hdfs-journalnode", required=False),
+        Component("namenode", "hadoop-hdfs-namenode", beside=("hadoop-hdfs-zkfc",)),
         Component("datanode", "hadoop-hdfs-datanode"),
-        Component("resourcemanager", "hadoop-yarn-resourcemanager", replicated=False),
+        Component("resourcemanager", "hadoop-yarn-resourcemanager"),
         Component("nodemanager", "hadoop-yarn-nodemanager"),
-        Component("metastore", "hive-metastore"),
+        Component("metastore", "hive-metastore", beside=("hive-metastore-watchdog",)),
         Component("cleaner", "hopshive-cleaner", required=False),
-        Component("server2", "hive-server2"),
+        Component("server2", "hive-server2", beside=("hive-server2-watchdog",)),
         Component("client", required=False),
     )
 }

@@ -13,7 +13,7 @@ import struct
 import time
 import urllib.parse
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hopshive.components import COMPONENTS
@@ -61,6 +61,12 @@ class Target:
     def place(self) -> str:
         """Where it is asked."""
         return self.unix_socket or f"{self.host}:{self.port}"
+
+
+def at(target: Target, place: str) -> Target:
+    """The same question for another server, `host:port`."""
+    host, _, port = place.rpartition(":")
+    return replace(target, host=host, port=int(port))
 
 
 @dataclass(frozen=True)
@@ -235,17 +241,37 @@ def _query(target: Target, timeout: float, sql: str) -> tuple[Any, ...]:
 
 
 def ask_namenode(target: Target, timeout: float) -> Facts:
-    """Its JMX: up, and out of safe mode unless `safe_mode` lets that pass.
+    """Its JMX: up, and out of safe mode unless `safe_mode` lets that pass; with `namenode` also that one of those is active.
 
-    A standby counts as well: who needs the active one has `state` to look at.
+    Without that a standby counts as well: `state` tells which it is.
     """
-    base = f"http://{target.place}"
+    facts = _namenode(f"http://{target.place}", target.safe_mode, timeout)
+    if target.namenode and facts["state"] != "active":
+        facts["namenode"] = _first(target.namenode, lambda url: _active(url.rstrip("/"), target.safe_mode, timeout))
+    return facts
+
+
+def _active(base: str, safe_mode: bool, timeout: float) -> str:
+    state = _namenode(base, safe_mode, timeout)["state"]
+    if state != "active":
+        raise NoAnswer(f"it is {state}")
+    return base
+
+
+def _namenode(base: str, safe_mode: bool, timeout: float) -> Facts:
     system = _bean(base, "Hadoop:service=NameNode,name=FSNamesystemState", timeout)
-    if system.get("FSState") != "Operational" and not target.safe_mode:
+    if system.get("FSState") != "Operational" and not safe_mode:
         why = _bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout).get("Safemode") or ""
         raise NoAnswer(f"it is in safe mode. {why}".strip().rstrip("."))
     status = _bean(base, "Hadoop:service=NameNode,name=NameNodeStatus", timeout)
     return {"state": status.get("State", ""), "live_datanodes": system.get("NumLiveDataNodes", 0)}
+
+
+def ask_journalnode(target: Target, timeout: float) -> Facts:
+    """Its JMX: its server for NameNodes counts calls only once it listens."""
+    base = f"http://{target.place}"
+    info = _bean(base, "Hadoop:service=JournalNode,name=JournalNodeInfo", timeout)
+    return {"version": str(info.get("Version", "")).partition(",")[0]}
 
 
 def ask_datanode(target: Target, timeout: float) -> Facts:
@@ -264,7 +290,44 @@ def _listed_live(namenode: str, datanode: str, timeout: float) -> str:
     if datanode not in live:
         others = ", ".join(sorted(live)) or "none"
         raise NoAnswer(f"the NameNode does not list {datanode} among its live DataNodes ({others})")
+    if live[datanode].get("adminState") != "In Service":
+        raise NoAnswer(
+            f"the NameNode lists {datanode} as {live[datanode].get('adminState')} (playbooks/decommission.yml)"
+        )
     return namenode
+
+
+def ask_datanode_leaving(target: Target, timeout: float) -> Facts:
+    """Whether the active NameNode has copied everything that this DataNode holds (`namenode`; `host:port` is its data port)."""
+
+    def state(url: str) -> str:
+        base = url.rstrip("/")
+        _active(base, True, timeout)
+        info = _bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout)
+        live = json.loads(info.get("LiveNodes") or "{}")
+        return str(live.get(target.place, {}).get("adminState", "gone"))
+
+    found = _first(target.namenode, state)
+    if found not in ("Decommissioned", "gone"):
+        raise NoAnswer(
+            f"the NameNode says that {target.place} is {found}; hdfs dfsadmin -report tells how much is left"
+        )
+    return {"state": found.lower()}
+
+
+def ask_nodemanager_leaving(target: Target, timeout: float) -> Facts:
+    """Whether the active ResourceManager has ended what ran on this NodeManager (`resourcemanager`; `host:port` is its RPC)."""
+    found = _first(target.resourcemanager, lambda url: _node_state(url, target.place, timeout))
+    if found not in ("DECOMMISSIONED", "SHUTDOWN", "LOST", ""):
+        raise NoAnswer(f"the ResourceManager says that {target.place} is {found}")
+    return {"state": found.lower() or "gone"}
+
+
+def _node_state(resourcemanager: str, node: str, timeout: float) -> str:
+    """What a ResourceManager says of a NodeManager; empty if it does not know it."""
+    nodes = fetch_json(f"{resourcemanager.rstrip('/')}/ws/v1/cluster/nodes", timeout).get("nodes") or {}
+    states = {entry.get("id"): str(entry.get("state")) for entry in nodes.get("node", [])}
+    return states.get(node, "")
 
 
 def ask_resourcemanager(target: Target, timeout: float) -> Facts:
@@ -287,11 +350,9 @@ def ask_nodemanager(target: Target, timeout: float) -> Facts:
 
 
 def _registered(resourcemanager: str, node: str, timeout: float) -> str:
-    nodes = fetch_json(f"{resourcemanager.rstrip('/')}/ws/v1/cluster/nodes", timeout).get("nodes") or {}
-    states = {entry.get("id"): entry.get("state") for entry in nodes.get("node", [])}
-    if states.get(node) != "RUNNING":
-        state = f"lists {node} as {states[node]}" if node in states else f"does not know {node}"
-        raise NoAnswer(f"the ResourceManager {state}")
+    found = _node_state(resourcemanager, node, timeout)
+    if found != "RUNNING":
+        raise NoAnswer(f"the ResourceManager {f'lists {node} as {found}' if found else f'does not know {node}'}")
     return resourcemanager
 
 
@@ -463,8 +524,11 @@ QUESTIONS: Mapping[str, Question] = {
     "zookeeper": Question(ask_zookeeper, "srvr", 2181),
     "mariadb": Question(ask_mariadb, "SELECT 1", 3306),
     "ndb_sql": Question(ask_ndb_sql, "its data nodes", 3306),
+    "journalnode": Question(ask_journalnode, "its state, over JMX", 8480),
     "namenode": Question(ask_namenode, "its state, over JMX", 9870),
     "datanode": Question(ask_datanode, "its state, over JMX", 9864),
+    "datanode_leaving": Question(ask_datanode_leaving, "whether it may go", 9866),
+    "nodemanager_leaving": Question(ask_nodemanager_leaving, "whether it may go", 8041),
     "resourcemanager": Question(ask_resourcemanager, "/ws/v1/cluster/info", 8088),
     "nodemanager": Question(ask_nodemanager, "/ws/v1/node/info", 8042),
     "metastore": Question(ask_metastore, "get_catalogs, over Thrift", 9083),
@@ -506,7 +570,7 @@ def wait_for(
 
 def failure(target: Target, reason: str, waited: float, attempts: int) -> str:
     """The sentence for a service that did not answer in time."""
-    unit = COMPONENTS[target.kind].unit
+    unit = COMPONENTS[target.kind.removesuffix("_leaving")].unit
     where = target.host if not target.unix_socket else "this host"
     return (
         f"{target.kind} at {target.place} did not answer within {waited:.0f} s ({attempts} tries, asked for "

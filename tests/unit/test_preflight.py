@@ -18,7 +18,7 @@ from hopshive.preflight.host import (
     memory_need,
     questions,
 )
-from hopshive.preflight.inventory import PASSWORDS, HostVariables, Inventory, check_inventory, password_weakness
+from hopshive.preflight.inventory import IDS, PASSWORDS, HostVariables, Inventory, check_inventory, password_weakness
 from hopshive.preflight.problem import Problem, listed, merged, report
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ DEFAULTS: dict[str, Any] = {
     "cluster_group": {"name": "hadoop", "gid": 1510},
     "cluster_metastore_database_user": "hive",
     "cluster_consistency": "present",
+    "cluster_nameservice": "hopshive",
     "cluster_mariadb_buffer_pool_mb": 100,
     "cluster_metastore_heap_mb": 1000,
     "cluster_nodemanager_heap_mb": 200,
@@ -110,7 +111,7 @@ def test_an_unknown_component_group_is_named_with_the_nearest() -> None:
 
 
 def test_an_unknown_group_like_no_component_lists_them() -> None:
-    assert "ndb_sql, zookeeper, namenode" in only_error(inventory(more_groups={"xyz": ("master",)}))
+    assert "ndb_sql, zookeeper, journalnode, namenode" in only_error(inventory(more_groups={"xyz": ("master",)}))
 
 
 def test_without_the_root_group_nothing_else_is_asked_of_groups() -> None:
@@ -141,24 +142,53 @@ def test_a_host_in_no_component_group_is_named() -> None:
     assert "The host spare is in no component group" in only_error(lone)
 
 
-def test_two_namenodes_want_a_service_name_that_this_version_lacks() -> None:
-    text = only_error(inventory({"namenode": ("master", "worker")}))
-    assert "namenode has 2 hosts (master, worker)" in text
-    assert "cluster_nameservice is not set" in text
-    assert "NameNode HA is not offered by this version" in text
+JOURNALS = {"journalnode": ("master", "worker", "edge")}
+TWO_NAMENODES = {"namenode": ("master", "worker")}
 
 
-def test_a_service_name_alone_does_not_bring_namenode_ha() -> None:
-    found = errors(inventory({"namenode": ("master", "worker")}, {"all": {"cluster_nameservice": "ns1"}}))
-    assert len(found) == 2
-    assert all("NameNode HA is not offered by this version" in text for text in found)
-    assert not any("is not set" in text or "unknown" in text for text in found)
+def test_two_namenodes_need_journalnodes() -> None:
+    assert "journalnode has none" in only_error(inventory(TWO_NAMENODES))
+    assert errors(inventory({**TWO_NAMENODES, **JOURNALS})) == []
 
 
-def test_two_resourcemanagers_are_refused() -> None:
-    text = only_error(inventory({"resourcemanager": ("master", "edge")}))
-    assert "resourcemanager has 2 hosts" in text
-    assert "ResourceManager HA is not offered" in text
+def test_one_journalnode_is_one_point_of_failure() -> None:
+    assert "The group journalnode has one host (edge)" in only_error(
+        inventory({**TWO_NAMENODES, "journalnode": ("edge",)})
+    )
+
+
+def test_two_journalnodes_are_no_better_than_one() -> None:
+    text = only_error(inventory({**TWO_NAMENODES, "journalnode": ("edge", "worker")}))
+    assert "The group journalnode has 2 hosts" in text
+
+
+def test_journalnodes_without_a_second_namenode_are_refused() -> None:
+    assert "but namenode has 1" in only_error(inventory(JOURNALS))
+
+
+@pytest.mark.parametrize("name", ["a.b", "under_score", "-x", "", "a b"])
+def test_a_name_service_that_is_no_host_name_is_refused(name: str) -> None:
+    found = errors(inventory({**TWO_NAMENODES, **JOURNALS}, {"all": {"cluster_nameservice": name}}))
+    assert any("cluster_nameservice is" in text for text in found)
+
+
+def test_a_name_service_is_one_for_all() -> None:
+    given = {"master": {"cluster_nameservice": "a"}, "worker": {"cluster_nameservice": "b"}}
+    found = errors(inventory({**TWO_NAMENODES, **JOURNALS}, given))
+    assert any("cluster_nameservice differs between hosts" in text for text in found)
+
+
+def test_two_resourcemanagers_are_welcome() -> None:
+    assert errors(inventory({"resourcemanager": ("master", "edge")})) == []
+
+
+@pytest.mark.parametrize(("group", "variable"), IDS.items())
+def test_an_id_that_two_hosts_of_a_group_have_is_named(group: str, variable: str) -> None:
+    hosts = ("master", "worker", "edge")
+    found = errors(
+        inventory({group: hosts}, {"master": {variable: "7"}, "worker": {variable: "7"}, "edge": {variable: "8"}})
+    )
+    assert any(f"{variable} is 7 for master, worker" in text for text in found)
 
 
 def test_two_databases_are_refused() -> None:
@@ -420,9 +450,18 @@ def test_a_python_that_does_not_run_is_named() -> None:
 
 def test_names_that_a_host_cannot_resolve_are_one_problem() -> None:
     addresses = {"edge": (), "master": ("192.0.2.1",), "worker": ()}
-    (text,) = host_errors({"master": machine(addresses=addresses)})
+    everyone = {"master": machine(addresses=addresses), "worker": machine(), "edge": machine()}
+    (text,) = host_errors(everyone)
     assert "The host master cannot resolve edge, worker: add what is missing" in text
     assert "cluster_address" in text
+
+
+def test_a_name_that_does_not_resolve_is_a_warning_if_its_host_takes_no_part() -> None:
+    addresses = {"edge": ("192.0.2.2",), "master": ("192.0.2.1",), "worker": ()}
+    found = check_hosts(inventory(), TYPES, {"master": machine(addresses=addresses)}, Limits())
+    assert [(problem.warning, problem.text) for problem in found] == [
+        (True, "The host master cannot resolve worker, which this run does not touch (--limit)")
+    ]
 
 
 def test_names_that_resolve_are_no_problem() -> None:

@@ -136,6 +136,14 @@ def test_housekeeping_has_its_mutex_rows(host: Any) -> None:
     assert rows == wanted
 
 
+@pytest.mark.group("mariadb")
+def test_numbers_below_zero_are_those_of_databases(host: Any) -> None:
+    used = "SELECT SD_ID FROM metastore.TBLS UNION ALL SELECT SD_ID FROM metastore.PARTITIONS"
+    counted = run(host, f"mariadb --batch --skip-column-names -e 'SELECT COUNT(*), MIN(SD_ID) FROM ({used}) AS used'").split()
+    assert int(counted[0]) > 0
+    assert int(counted[1]) > 0
+
+
 @pytest.mark.group("client")
 def test_the_metastore_starts_compactions_by_itself(host: Any) -> None:
     # Each INSERT is a delta; the table asks for a compaction from four of them on.

@@ -11,7 +11,7 @@ from ansible.plugins.action import ActionBase
 
 from hopshive.components import COMPONENTS, ROOT_GROUP
 from hopshive.preflight.host import Limits, check_hosts, host_info, questions
-from hopshive.preflight.inventory import PASSWORDS, HostVariables, Inventory, check_inventory
+from hopshive.preflight.inventory import IDS, PASSWORDS, HostVariables, Inventory, check_inventory
 from hopshive.preflight.problem import report
 
 ROLES = Path(__file__).parents[2]
@@ -26,6 +26,7 @@ NEEDED = {
         "cluster_group",
         "cluster_java_home",
         "cluster_manage_users",
+        "cluster_nameservice",
         "cluster_prefix",
         "cluster_users",
         *PASSWORDS,
@@ -33,6 +34,7 @@ NEEDED = {
     },
     "artifacts": {"artifacts_python_interpreter", "artifacts_python_version", "artifacts_tarballs"},
     "ndb_management": {"ndb_management_replicas"},
+    **{role: {variable} for role, variable in IDS.items()},
     "server2": {"server2_tez_queues", "server2_tez_sessions_per_queue"},
 }
 

@@ -170,7 +170,7 @@ def check_hosts(
     for host, info in found.items():
         problems += _check_system(inventory, host, info)
         problems += _check_python(inventory, host, info)
-        problems += _check_names(inventory, host, info)
+        problems += _check_names(inventory, host, info, found)
         problems += _check_users(inventory, host, info)
         problems += _check_disks(host, info, limits)
         problems += _check_listeners(inventory, types, host, info)
@@ -191,6 +191,8 @@ def memory_need(inventory: Inventory, hosts: Iterable[str]) -> dict[str, int]:
             heap = variables.number(f"cluster_{name}_heap_mb")
             if heap is not None:
                 add(name, heap * HEAP_OVERHEAD)
+        if "namenode" in placed and len(inventory.members("namenode")) > 1:
+            add("namenode", (variables.number("cluster_namenode_failover_heap_mb") or 0) * HEAP_OVERHEAD)
         if "nodemanager" in placed:
             add("containers", variables.number("cluster_nodemanager_memory_mb") or 0)
         if "mariadb" in placed:
@@ -263,12 +265,19 @@ def _check_python(inventory: Inventory, host: str, info: HostInfo) -> Iterator[P
         )
 
 
-def _check_names(inventory: Inventory, host: str, info: HostInfo) -> Iterator[Problem]:
-    unknown = [name for name, addresses in info.addresses.items() if not addresses]
-    if unknown:
+def _check_names(inventory: Inventory, host: str, info: HostInfo, run: Iterable[str]) -> Iterator[Problem]:
+    unknown = {name for name, addresses in info.addresses.items() if not addresses}
+    taking_part = {_address(inventory, other) for other in run}
+    if unknown & taking_part:
         yield Problem(
             f"The host {host} cannot resolve {listed(unknown, most=20)}: add what is missing to the DNS or to its"
             " /etc/hosts, or set cluster_address of the hosts meant to names that every host resolves"
+        )
+    elif unknown:
+        # The name of a host that is down may be gone with it, and --limit is for working on the others.
+        yield Problem(
+            f"The host {host} cannot resolve {listed(unknown, most=20)}, which this run does not touch (--limit)",
+            warning=True,
         )
     own = _address(inventory, host)
     loopback = [address for address in info.addresses.get(own, ()) if ipaddress.ip_address(address).is_loopback]
@@ -319,8 +328,10 @@ def _check_disks(host: str, info: HostInfo, limits: Limits) -> Iterator[Problem]
 
 def _check_listeners(inventory: Inventory, types: Mapping[str, str], host: str, info: HostInfo) -> Iterator[Problem]:
     # A unit of ours may still hold a port that this run takes from it; one that was moved away from the host may not.
-    ours = {f"{COMPONENTS[name].unit}.service" for name in inventory.components_of(host) if COMPONENTS[name].unit}
-    gone = {f"{c.unit}.service": c.group for c in COMPONENTS.values() if c.unit and f"{c.unit}.service" not in ours}
+    ours = {f"{unit}.service" for name in inventory.components_of(host) for unit in COMPONENTS[name].units}
+    gone = {
+        f"{unit}.service": c.group for c in COMPONENTS.values() for unit in c.units if f"{unit}.service" not in ours
+    }
     wanted = {port: name for name, port in ports_of(inventory, host, types).items()}
     told = set()
     for listener in info.listeners:

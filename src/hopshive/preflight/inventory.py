@@ -28,8 +28,6 @@ COMMON_PASSWORD = re.compile(
 )
 # Variables that older releases had: the old name, and the new one or None if there is none.
 RENAMED: Mapping[str, str | None] = {}
-# Answered by a check of its own.
-_CHECKED_APART = frozenset({"cluster_nameservice"})
 
 _KINDS = {
     "int": "a whole number",
@@ -98,6 +96,7 @@ def check_inventory(
         *_check_groups(inventory),
         *_check_placement(inventory),
         *_check_database(inventory),
+        *_check_ids(inventory),
         *_check_names(inventory, types, renamed),
         *_check_types(inventory, types),
         *(problem for name in PASSWORDS for problem in _check_password(inventory, name)),
@@ -156,26 +155,17 @@ def _check_groups(inventory: Inventory) -> Iterator[Problem]:
 
 
 def _check_placement(inventory: Inventory) -> Iterator[Problem]:
-    high_availability = {
-        "namenode": "NameNode HA is not offered by this version",
-        "resourcemanager": "ResourceManager HA is not offered by this version",
+    single = {
         "mariadb": "the metastore has one MariaDB (metastore_database: ndb has no single point of failure)",
         "ndb_management": "data and SQL nodes work on without it, so one is enough",
     }
     for name, component in COMPONENTS.items():
         hosts = inventory.members(name)
         if not component.replicated and len(hosts) > 1:
-            unset = ""
-            if name == "namenode" and not _named_nameservice(inventory):
-                unset = " and cluster_nameservice is not set"
             yield Problem(
-                f"The group {name} has {len(hosts)} hosts ({listed(hosts)}){unset}: {high_availability[name]},"
-                " so leave one host in it"
+                f"The group {name} has {len(hosts)} hosts ({listed(hosts)}): {single[name]}, so leave one host in it"
             )
-    if _named_nameservice(inventory):
-        yield Problem(
-            f"cluster_nameservice is set: {high_availability['namenode']}, so remove it and leave one host in namenode"
-        )
+    yield from _check_namenodes(inventory)
     followed = [
         host for host, variables in inventory.hosts.items() if variables.values.get("cluster_consistency") == "present"
     ]
@@ -184,12 +174,66 @@ def _check_placement(inventory: Inventory) -> Iterator[Problem]:
             "The group cleaner has no host, but cluster_consistency is present: name at least one beneath"
             f" {ROOT_GROUP}, or nobody lets the metastore follow the file system"
         )
-    quorum = inventory.members("zookeeper")
-    if quorum and len(quorum) % 2 == 0:
+    for group in ("zookeeper", "journalnode"):
+        quorum = inventory.members(group)
+        if quorum and len(quorum) % 2 == 0:
+            yield Problem(
+                f"The group {group} has {len(quorum)} hosts ({listed(quorum)}): an even number survives no more failures"
+                f" than {len(quorum) - 1}, so add one or take one out"
+            )
+
+
+def _check_namenodes(inventory: Inventory) -> Iterator[Problem]:
+    """Several NameNodes share their edits through JournalNodes, and bear one name and ids of their own."""
+    hosts = inventory.members("namenode")
+    journals = inventory.members("journalnode")
+    if len(hosts) < 2:
+        if journals:
+            yield Problem(
+                f"The group journalnode has hosts ({listed(journals)}), but namenode has {len(hosts)}: JournalNodes share the"
+                " edits of several NameNodes, so add a second host to namenode, or take these out"
+            )
+        return
+    if not journals:
         yield Problem(
-            f"The group zookeeper has {len(quorum)} hosts ({listed(quorum)}): an even number survives no more failures"
-            f" than {len(quorum) - 1}, so add one or take one out"
+            f"The group namenode has {len(hosts)} hosts ({listed(hosts)}), but journalnode has none: several NameNodes share"
+            " their edits through JournalNodes, so name three hosts in it, or leave one host in namenode"
         )
+    elif len(journals) == 1:
+        yield Problem(
+            f"The group journalnode has one host ({journals[0]}): without it no NameNode can work, so name three hosts in it"
+        )
+    names = {str(inventory.hosts[host].values.get("cluster_nameservice", "")): host for host in inventory.hosts}
+    for name, host in sorted(names.items()):
+        if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?", name):
+            yield Problem(
+                f"cluster_nameservice is {name!r} for {host}: it is the host part of hdfs:// URIs, so it must be letters, digits"
+                " and hyphens"
+            )
+    if len(names) > 1:
+        said = ", ".join(f"{name} for {host}" for name, host in sorted(names.items()))
+        yield Problem(f"cluster_nameservice differs between hosts ({said}): set it in group_vars/all")
+
+
+# Variables that number the hosts of a group, by group: each host's own, for ever.
+IDS: Mapping[str, str] = {
+    "zookeeper": "zookeeper_id",
+    "namenode": "namenode_id",
+    "resourcemanager": "resourcemanager_id",
+    "ndb_data": "ndb_data_id",
+    "ndb_sql": "ndb_sql_id",
+}
+
+
+def _check_ids(inventory: Inventory) -> Iterator[Problem]:
+    for group, variable in IDS.items():
+        holders: dict[str, list[str]] = {}
+        for host in inventory.members(group):
+            if variable in inventory.hosts[host].given:
+                holders.setdefault(str(inventory.hosts[host].values.get(variable)), []).append(host)
+        for value, hosts in holders.items():
+            if len(hosts) > 1:
+                yield Problem(f"{variable} is {value} for {listed(hosts)}: give each host of the group {group} its own")
 
 
 def _check_database(inventory: Inventory) -> Iterator[Problem]:
@@ -237,10 +281,6 @@ def _check_ndb(inventory: Inventory) -> Iterator[Problem]:
         )
 
 
-def _named_nameservice(inventory: Inventory) -> bool:
-    return any("cluster_nameservice" in variables.given for variables in inventory.hosts.values())
-
-
 def _check_names(
     inventory: Inventory, types: Mapping[str, str], renamed: Mapping[str, str | None]
 ) -> Iterator[Problem]:
@@ -251,7 +291,7 @@ def _check_names(
                 new = renamed[name]
                 advice = f"is now called {new}: rename it" if new else "has gone: remove it"
                 findings.append((f"The variable {name} {advice} (set for {{hosts}})", host))
-            elif name.startswith("cluster_") and name not in types and name not in _CHECKED_APART:
+            elif name.startswith("cluster_") and name not in types:
                 hint = _nearest(name, types) or "docs/variables.md lists those there are."
                 findings.append((f"The variable {name} is unknown: {hint} (set for {{hosts}})", host))
     yield from merged(findings, inventory.hosts)

@@ -1,0 +1,173 @@
+#!/usr/bin/python
+# Copyright: hopshive developers
+# Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Restart one replica of a service."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: hopshive_restart
+short_description: Restart one replica of a service, if the others answer, and wait until it answers
+version_added: "0.1.0"
+description:
+  - For handlers and rolling restarts, with C(throttle) 1. Refuses while another replica is down; so when one does not come
+    back, those after it stay as they are.
+  - A unit that does not run is only started. What follows asks it.
+options:
+  unit:
+    description: The systemd unit, without C(.service).
+    type: str
+    required: true
+  kind:
+    description: What is asked, as of M(hopshive_answers). Without it O(own_command) and O(others_command) tell.
+    type: str
+    default: ""
+  host:
+    description: Where this replica listens.
+    type: str
+    default: localhost
+  port:
+    description: Where this replica listens; of the daemons of HDFS and YARN that is the HTTP port.
+    type: int
+    default: 0
+  own_command:
+    description: A command that exits with 0 when this replica works, and waits for that itself.
+    type: list
+    elements: str
+    default: []
+  others_command:
+    description: A command that exits with 0 when all other replicas work.
+    type: list
+    elements: str
+    default: []
+  others:
+    description: The other replicas, C(host:port) each.
+    type: list
+    elements: str
+    default: []
+  namenode:
+    description: As of M(hopshive_answers).
+    type: list
+    elements: str
+    default: []
+  resourcemanager:
+    description: As of M(hopshive_answers).
+    type: list
+    elements: str
+    default: []
+  login_user:
+    description: As of M(hopshive_answers).
+    type: str
+    default: ""
+  login_password:
+    description: As of M(hopshive_answers).
+    type: str
+    default: ""
+  degraded:
+    description: Whether to restart it even though another one is down.
+    type: bool
+    default: false
+  timeout:
+    description: How long it may take until it answers, in seconds.
+    type: int
+    default: 180
+requirements:
+  - the hopshive package in the Python that runs the module
+  - systemd
+attributes:
+  check_mode:
+    support: full
+    description: Says that it would be restarted.
+  diff_mode:
+    support: none
+    description: There is nothing to compare.
+  idempotent:
+    support: none
+    description: Restarts each time.
+author:
+  - hopshive developers
+"""
+
+EXAMPLES = r"""
+- name: Restart metastore
+  hopshive_restart:
+    unit: hive-metastore
+    kind: metastore
+    host: master1
+    port: 9083
+    others: ["master2:9083"]
+  throttle: 1
+  vars:
+    ansible_python_interpreter: "{{ cluster_python }}"
+"""
+
+RETURN = r"""
+started:
+  description: Whether it did not run, and was started and not waited for.
+  returned: success
+  type: bool
+  sample: false
+waited:
+  description: Seconds from the restart until it answered.
+  returned: if it ran
+  type: float
+  sample: 6.5
+"""
+
+from ansible.module_utils.hopshive_module import importing, start
+
+with importing:
+    from hopshive import health, rolling
+
+
+def main() -> None:
+    module = start(
+        argument_spec={
+            "unit": {"type": "str", "required": True},
+            "kind": {"type": "str", "default": ""},
+            "host": {"type": "str", "default": "localhost"},
+            "port": {"type": "int", "default": 0},
+            "own_command": {"type": "list", "elements": "str", "default": []},
+            "others_command": {"type": "list", "elements": "str", "default": []},
+            "others": {"type": "list", "elements": "str", "default": []},
+            "namenode": {"type": "list", "elements": "str", "default": []},
+            "resourcemanager": {"type": "list", "elements": "str", "default": []},
+            "login_user": {"type": "str", "default": ""},
+            "login_password": {"type": "str", "default": "", "no_log": True},
+            "degraded": {"type": "bool", "default": False},
+            "timeout": {"type": "int", "default": 180},
+        },
+    )
+    parameters = module.params
+    if module.check_mode:
+        module.exit_json(changed=True, started=False)
+    target = health.Target(
+        kind=parameters["kind"],
+        host=parameters["host"],
+        port=parameters["port"],
+        user=parameters["login_user"],
+        password=parameters["login_password"],
+        namenode=parameters["namenode"],
+        resourcemanager=parameters["resourcemanager"],
+    )
+    try:
+        rolled = rolling.restart(
+            parameters["unit"],
+            rolling.Questions(
+                own=target if target.kind else None,
+                others=[health.at(target, other) for other in parameters["others"]],
+                own_command=parameters["own_command"],
+                others_command=parameters["others_command"],
+            ),
+            module.run_command,
+            parameters["timeout"],
+            degraded=parameters["degraded"],
+        )
+    except rolling.RollError as error:
+        module.fail_json(msg=str(error))
+    answer = {"waited": rolled.answer.waited, "facts": rolled.answer.facts} if rolled.answer else {}
+    module.exit_json(changed=True, started=rolled.started, **answer)
+
+
+if __name__ == "__main__":
+    main()

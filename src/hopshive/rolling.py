@@ -1,0 +1,93 @@
+"""Restart one replica of a service so that its clients do not notice: not while another is down, and to its end.
+
+Who restarts all replicas calls this for one after the other. The second one refuses if the first did not come back, so
+whatever broke it stops there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hopshive.health import NoAnswer, WrongAnswer, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hopshive.health import Answer, Target
+
+    # Runs a command: its exit code, its output, and what it said on standard error.
+    Run = Callable[[Sequence[str]], tuple[int, str, str]]
+    Wait = Callable[[Target, float], Answer]
+
+# How long another replica may take to answer, in seconds: it may have been restarted just before.
+OTHERS_TIMEOUT = 30.0
+
+
+class RollError(Exception):
+    """The replica was not restarted, or did not come back; the message is a sentence for the operator."""
+
+
+@dataclass(frozen=True)
+class Rolled:
+    """What was done: a unit that did not run was `started` and not waited for; else `answer` is what it said afterwards."""
+
+    started: bool
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What tells that a replica answers, and that the others do.
+
+    Either `own` and `others` are asked, or commands are run that exit with 0: `own_command` for this replica,
+    `others_command` for all others. Commands bound their time themselves.
+    """
+
+    own: Target | None = None
+    others: Sequence[Target] = ()
+    own_command: Sequence[str] = ()
+    others_command: Sequence[str] = ()
+
+
+def restart(
+    unit: str, questions: Questions, run: Run, timeout: float, *, degraded: bool = False, wait: Wait = wait_for
+) -> Rolled:
+    """Restart a systemd unit of this host, and wait up to `timeout` seconds until it answers.
+
+    A unit that does not run is only started: nobody uses it, and a new service of several replicas answers when all run. If it
+    does run, all the others must answer first, unless `degraded`. Raises RollError.
+    """
+    # After many failed starts systemd refuses another; a unit that was never loaded has nothing to forget.
+    run(["systemctl", "reset-failed", f"{unit}.service"])
+    _must(run, ["systemctl", "daemon-reload"])
+    running = run(["systemctl", "is-active", "--quiet", f"{unit}.service"])[0] == 0
+    restarting = ["systemctl", "restart", f"{unit}.service"]
+    if not running:
+        _must(run, restarting)
+        return Rolled(started=True)
+    if not degraded:
+        try:
+            for other in questions.others:
+                wait(other, min(timeout, OTHERS_TIMEOUT))
+            if questions.others_command:
+                _must(run, questions.others_command)
+        except (NoAnswer, WrongAnswer, RollError) as error:
+            raise RollError(
+                f"{unit} was not restarted, because another replica is down. {error} Bring that one back first, or"
+                " say -e cluster_roll_degraded=true."
+            ) from None
+    _must(run, restarting)
+    try:
+        if questions.own_command:
+            _must(run, questions.own_command)
+        return Rolled(started=False, answer=wait(questions.own, timeout) if questions.own else None)
+    except (NoAnswer, WrongAnswer, RollError) as error:
+        raise RollError(f"{unit} was restarted and did not come back. {error}") from None
+
+
+def _must(run: Run, command: Sequence[str]) -> None:
+    code, output, error = run(command)
+    if code:
+        lines = (error.strip() or output.strip() or f"exit code {code}").splitlines()
+        raise RollError(f"{' '.join(command)} failed: {lines[-1]}")

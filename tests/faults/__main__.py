@@ -1,0 +1,168 @@
+"""`python -m tests.faults --label ha`: break a running warehouse in each way, with clients at work. See docs/availability.md."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from hopshive.health import NoAnswer, WrongAnswer
+from tests.faults.calls import Record, Summary, summary
+from tests.faults.catalogue import Fault, catalogue
+from tests.faults.clients import Client, Deletions, HiveRows, Ledger, SparkTables
+from tests.faults.site import Site
+from tests.faults.verdict import Verdict, judge
+from tests.warehouse.hosts import CommandError, find_lab
+
+# Clients work for so long before a fault and after it was undone, in seconds.
+BEFORE = 10.0
+AFTER = 30.0
+
+
+@dataclass
+class Result:
+    """What became of one fault. `broken` are the bounds that do not hold, in words."""
+
+    fault: Fault
+    where: str = ""
+    clients: dict[str, Summary] = field(default_factory=dict)
+    verdict: Verdict | None = None
+    broken: list[str] = field(default_factory=list)
+
+    def row(self) -> dict[str, object]:
+        """As it stands in the JSON file."""
+        verdict = self.verdict
+        return {
+            "fault": self.fault.name,
+            "where": self.where,
+            "calls": sum(one.made for one in self.clients.values()),
+            "failed": sum(one.failed for one in self.clients.values()),
+            "clients": {
+                name: {"calls": one.made, "failed": one.failed, "longest_gap_s": one.gap, "errors": one.errors}
+                for name, one in self.clients.items()
+            },
+            "lost_writes": verdict.lost if verdict else None,
+            "drift": verdict.drift if verdict else None,
+            "healed_s": verdict.healed if verdict else None,
+            "caught_up_s": verdict.caught_up if verdict else None,
+            "broken": self.broken,
+        }
+
+
+@click.command()
+@click.option("--label", default="ha", show_default=True, help="The lab's label.")
+@click.option("--only", default="", help="Only faults with this in their name.")
+@click.option("--short", is_flag=True, help="Only those of the short form.")
+@click.option("--output", type=click.Path(path_type=Path), default=Path("build/bench/faults.json"), show_default=True)
+def main(label: str, only: str, short: bool, output: Path) -> None:
+    """Cause each fault, print what came of it, and end with 1 if a bound does not hold."""
+    lab = find_lab(label)
+    site = Site(lab)
+    faults = [
+        fault
+        for fault in catalogue()
+        if only in fault.name and (fault.short or not short) and all(lab.group(group) for group in fault.needs)
+    ]
+    if not faults:
+        click.echo(f"no fault of this lab has {only!r} in its name", err=True)
+        sys.exit(2)
+    results: list[Result] = []
+    site.wait_healthy(300)
+    HiveRows(Record(), Ledger(), lab.one("client")).prepare()
+    ledger = Ledger()
+    for number, fault in enumerate(faults):
+        click.echo(f"{time.strftime('%H:%M:%S')} {fault.name}")
+        result = one_fault(site, fault, ledger, number)
+        results.append(result)
+        click.echo(json.dumps(result.row()))
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(json.dumps({"label": label, "faults": [one.row() for one in results]}, indent=2) + "\n")
+    show(results)
+    sys.exit(1 if any(result.broken for result in results) else 0)
+
+
+def one_fault(site: Site, fault: Fault, ledger: Ledger, number: int) -> Result:
+    """Cause one fault with clients at work, then judge."""
+    result = Result(fault)
+    record = Record()
+    client = site.lab.one("client")
+    hive = HiveRows(record, ledger, client, 1000 * number)
+    clients: list[Client] = [
+        SparkTables(record, ledger, client, str(number)),
+        hive,
+        Deletions(record, ledger, site.namenode()),
+    ]
+    for one in clients:
+        one.start()
+    try:
+        warm(record, len(clients))
+        time.sleep(BEFORE)
+        begin = time.monotonic()
+        try:
+            result.where = fault.cause(site)
+        except (CommandError, NoAnswer, subprocess.SubprocessError) as error:
+            said = getattr(error, "stdout", "") or ""
+            result.broken.append(f"the fault could not be caused: {error} {said[-1500:]}")
+        time.sleep(AFTER)
+        end = time.monotonic()
+    finally:
+        for one in clients:
+            one.stop()
+    for name in sorted({one for one, _ in fault.bounds}):
+        result.clients[name] = summary(
+            [call for call in record.between(begin, time.monotonic()) if call.client == name], begin, end
+        )
+    for name, bound in fault.bounds:
+        if result.clients[name].gap > bound:
+            result.broken.append(f"{name}: no call succeeded for {result.clients[name].gap} s ({bound:.0f} s)")
+    if not fault.failures:
+        result.broken += [f"{name}: {one.failed} calls failed" for name, one in result.clients.items() if one.failed]
+    result.broken += [f"client {one.name} ended: {one.failure}" for one in clients if one.failure]
+    try:
+        result.verdict = judge(site, ledger, hive)
+    except (NoAnswer, WrongAnswer, CommandError) as error:
+        result.broken.append(f"it did not heal: {error}")
+    else:
+        result.broken += [*result.verdict.lost, *result.verdict.drift]
+    return result
+
+
+def warm(record: Record, clients: int) -> None:
+    """Until each client has called once: Spark needs a while for its session."""
+    deadline = time.monotonic() + 300
+    while len(record.clients()) < clients:
+        if time.monotonic() > deadline:
+            raise click.ClickException(f"only {', '.join(record.clients()) or 'no client'} works after 300 s")
+        time.sleep(0.5)
+
+
+def show(results: list[Result]) -> None:
+    """The table of docs/availability.md."""
+    table = Table("fault", "calls", "failed", "gap spark", "gap hive", "gap hdfs", "lost", "drift", "healed", "holds")
+    for one in results:
+        verdict = one.verdict
+        table.add_row(
+            one.fault.name,
+            str(sum(each.made for each in one.clients.values())),
+            str(sum(each.failed for each in one.clients.values())),
+            *(f"{one.clients[name].gap:.1f} s" if name in one.clients else "" for name in ("spark", "hive", "hdfs")),
+            str(len(verdict.lost)) if verdict else "?",
+            str(len(verdict.drift)) if verdict else "?",
+            f"{verdict.healed:.0f} s" if verdict else "?",
+            "no" if one.broken else "yes",
+        )
+    Console(width=150).print(table)
+    for one in results:
+        for sentence in one.broken:
+            click.echo(f"{one.fault.name}: {sentence}")
+
+
+if __name__ == "__main__":
+    main()

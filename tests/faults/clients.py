@@ -1,0 +1,214 @@
+"""Clients at work, each a thread: what they were told is done must be so in the end.
+
+- `spark`: Spark's own client of the metastore makes tables, and drops some of them.
+- `hive`: beeline, which finds a HiveServer2 through ZooKeeper, inserts rows into an ACID table on Tez.
+- `hdfs`: deletes directories of tables; the mirror takes the tables along.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hopshive.namenode import NameNodeError, NameNodeUnavailable
+from tests.warehouse.hosts import CommandError
+from tests.warehouse.spark import SparkError, SparkSession
+
+if TYPE_CHECKING:
+    from hopshive.namenode import NameNode
+    from tests.faults.calls import Record
+    from tests.warehouse.hosts import Host
+
+DATABASE = "faults"
+LOCATION = "/warehouse/hopshive/external/faults.db"
+ROWS = f"{DATABASE}.inserted"
+# How long one beeline may take, in seconds; it gives up by itself much earlier.
+BEELINE_TIMEOUT = 240
+# How long Hadoop's clients look for the active NameNode, about, in seconds.
+FAILOVER = 120
+
+
+@dataclass
+class Ledger:
+    """What clients were told is done. A table of which the last call failed is in none of the sets: nobody knows."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    # Names of tables that are there, each with its location.
+    tables: dict[str, str] = field(default_factory=dict)
+    dropped: set[str] = field(default_factory=set)
+    # Names of tables whose directory was deleted, each with the time at which that was done.
+    deleted: dict[str, float] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+    rows: set[int] = field(default_factory=set)
+
+
+class Client(ABC, threading.Thread):
+    """Calls until it is told to stop, with a pause in between, in seconds."""
+
+    pause = 0.1
+
+    def __init__(self, record: Record, ledger: Ledger) -> None:
+        super().__init__(daemon=True, name=type(self).__name__)
+        self.record = record
+        self.ledger = ledger
+        self.failure = ""
+        self._stop_asked = threading.Event()
+
+    def stop(self) -> None:
+        """Let it finish the call that it is in."""
+        self._stop_asked.set()
+        self.join(BEELINE_TIMEOUT + 60)
+        self.close()
+
+    def run(self) -> None:
+        """Call again and again."""
+        number = 0
+        try:
+            while not self._stop_asked.is_set():
+                number += 1
+                self.call(number)
+                self._stop_asked.wait(self.pause)
+        except Exception as error:
+            # A client that ends by itself has proven nothing: whoever looks at the result must see it.
+            self.failure = f"{type(error).__name__}: {error}"
+            raise
+
+    @abstractmethod
+    def call(self, number: int) -> None:
+        """Make one call."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class SparkTables(Client):
+    """Makes tables, and drops every third one."""
+
+    def __init__(self, record: Record, ledger: Ledger, host: Host, run: str) -> None:
+        super().__init__(record, ledger)
+        self._session = SparkSession(host, timeout=600)
+        self._run = run
+
+    def call(self, number: int) -> None:
+        name = f"t_{self._run}_{number}"
+        location = f"{LOCATION}/{name}"
+        if not self._done(
+            name,
+            f"CREATE TABLE {DATABASE}.{name} (a INT) USING parquet LOCATION '{location}'"
+            " TBLPROPERTIES ('external.table.purge'='true')",
+        ):
+            return
+        if number % 3:
+            with self.ledger.lock:
+                self.ledger.tables[name] = location
+        elif self._done(name, f"DROP TABLE {DATABASE}.{name}"):
+            with self.ledger.lock:
+                self.ledger.dropped.add(name)
+
+    def _done(self, name: str, statement: str) -> bool:
+        try:
+            with self.record.call("spark", SparkError):
+                self._session.sql(statement)
+        except SparkError:
+            with self.ledger.lock:
+                self.ledger.unknown.add(name)
+            return False
+        return True
+
+    def close(self) -> None:
+        self._session.close()
+
+
+class HiveRows(Client):
+    """Inserts one row after the other by beeline."""
+
+    pause = 0.5
+
+    def __init__(self, record: Record, ledger: Ledger, host: Host, first: int = 0) -> None:
+        super().__init__(record, ledger)
+        self._host = host
+        self._first = first
+
+    def prepare(self) -> None:
+        """A fresh database with an empty ACID table."""
+        self.beeline(f"DROP DATABASE IF EXISTS {DATABASE} CASCADE")
+        self.beeline(f"CREATE DATABASE {DATABASE} LOCATION '{LOCATION}'")
+        self.beeline(f"CREATE TABLE {ROWS} (n INT) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
+
+    def call(self, number: int) -> None:
+        number += self._first
+        try:
+            with self.record.call("hive", CommandError):
+                self.beeline(f"INSERT INTO {ROWS} VALUES ({number})")
+        except CommandError:
+            return
+        with self.ledger.lock:
+            self.ledger.rows.add(number)
+
+    def rows(self) -> list[int]:
+        """All that is in the table. Raises CommandError."""
+        text = self.beeline(f"SELECT n FROM {ROWS}")
+        return [int(line) for line in text.split() if line.lstrip("-").isdigit()]
+
+    def tables(self) -> set[str]:
+        """The tables of the database, as HiveServer2 sees them. Raises CommandError."""
+        return set(self.beeline(f"SHOW TABLES IN {DATABASE}").split())
+
+    def beeline(self, statement: str) -> str:
+        """What beeline prints. Raises CommandError."""
+        try:
+            return self._host.run(
+                "beeline", "-n", "hive", "-p", "", "--silent=true", "--outputformat=tsv2", "--showHeader=false", "-e", statement,
+                user="spark", timeout=BEELINE_TIMEOUT,
+            ).stdout  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise CommandError(f"beeline did not end within {BEELINE_TIMEOUT} s: {statement}") from None
+
+
+class Deletions(Client):
+    """Deletes the directory of a table, the oldest one that it knows, every second or so."""
+
+    pause = 1.0
+    # How many tables there must be before one goes.
+    KEEP = 5
+
+    def __init__(self, record: Record, ledger: Ledger, namenode: NameNode) -> None:
+        super().__init__(record, ledger)
+        self._namenode = namenode
+
+    def call(self, number: int) -> None:
+        with self.ledger.lock:
+            names = list(self.ledger.tables)
+            if len(names) <= self.KEEP:
+                return
+            name = names[number % (len(names) - self.KEEP)]
+            location = self.ledger.tables.pop(name)
+        try:
+            with self.record.call("hdfs", NameNodeError):
+                self._delete(location)
+        except NameNodeError:
+            with self.ledger.lock:
+                self.ledger.unknown.add(name)
+            return
+        with self.ledger.lock:
+            self.ledger.deleted[name] = time.monotonic()
+
+    def _delete(self, location: str) -> None:
+        """Ask for as long as Hadoop's own client does, which waits for a failover."""
+        deadline = time.monotonic() + FAILOVER
+        while True:
+            try:
+                self._namenode.delete(location)
+            except NameNodeUnavailable:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
+            else:
+                return
+
+    def close(self) -> None:
+        self._namenode.close()

@@ -1,0 +1,75 @@
+"""After a fault: everything works again by itself, and what clients were told is so."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from tests.warehouse.hosts import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.faults.clients import HiveRows, Ledger
+    from tests.faults.site import Site
+
+Answer = TypeVar("Answer")
+# Within that, in seconds, every service answers again, and the mirror has caught up.
+HEALED = 300.0
+CAUGHT_UP = 120.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was lost: acknowledged writes that are not there, in words; differences between file system and metastore; seconds."""
+
+    lost: tuple[str, ...]
+    drift: tuple[str, ...]
+    healed: float
+    caught_up: float
+
+
+def judge(site: Site, ledger: Ledger, hive: HiveRows) -> Verdict:
+    """Look at everything, with no client at work."""
+    healed = site.wait_healthy(HEALED)
+    begin = time.monotonic()
+    while True:
+        with ledger.lock:
+            gone = set(ledger.deleted) | ledger.dropped
+            wanted = set(ledger.tables)
+        there = _patiently(hive.tables)
+        if not gone & there or time.monotonic() - begin > CAUGHT_UP:
+            break
+        time.sleep(1)
+    caught_up = time.monotonic() - begin
+    lost = [f"the table {name} was made and is not there" for name in sorted(wanted - there)]
+    lost += [f"the table {name} is gone and is there" for name in sorted(gone & there)]
+    rows = _patiently(hive.rows)
+    lost += [f"the row {number} was inserted and is not there" for number in sorted(ledger.rows - set(rows))]
+    lost += [
+        f"the row {number} is there {rows.count(number)} times"
+        for number in sorted(ledger.rows)
+        if rows.count(number) > 1
+    ]
+    return Verdict(tuple(lost), tuple(_drift(site, ledger)), round(healed, 1), round(caught_up, 1))
+
+
+def _patiently(ask: Callable[[], Answer]) -> Answer:
+    """What has just healed may refuse once more."""
+    for attempt in range(5):
+        try:
+            return ask()
+        except CommandError:
+            if attempt == 4:
+                raise
+            time.sleep(5)
+    raise AssertionError
+
+
+def _drift(site: Site, ledger: Ledger) -> list[str]:
+    """`hopshive check`, without what calls left that failed half-way."""
+    differences = site.cleaners()[0].check()
+    with ledger.lock:
+        unknown = set(ledger.unknown)
+    return [one.text for one in differences if not any(name in one.text for name in unknown)]

@@ -1,0 +1,102 @@
+"""One replica is restarted: when it may be, when not, and what is said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hopshive.health import Answer, NoAnswer, Target, WrongAnswer, at
+from hopshive.rolling import OTHERS_TIMEOUT, Questions, RollError, restart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OWN = Target("metastore", "one", 9083)
+OTHERS = [at(OWN, "two:9083"), at(OWN, "three:9083")]
+
+
+class Host:
+    """A host's systemctl, and services that answer or do not."""
+
+    def __init__(
+        self, running: bool = True, down: Sequence[str] = (), fails: str = "", error: type[Exception] = NoAnswer
+    ) -> None:
+        self.running = running
+        self.down = set(down)
+        self.fails = fails
+        self.error = error
+        self.done: list[str] = []
+
+    def run(self, command: Sequence[str]) -> tuple[int, str, str]:
+        verb = command[1]
+        self.done.append(verb)
+        if verb == "is-active":
+            return (0 if self.running else 3), "", ""
+        return (1, "", "no such unit\n") if self.fails in command[:2] else (0, "", "")
+
+    def wait(self, target: Target, timeout: float) -> Answer:
+        self.done.append(f"{target.host} {timeout:g}")
+        if target.host in self.down:
+            raise self.error(f"metastore at {target.place} did not answer.")
+        return Answer({"version": "4.0.1"}, 1, 0.5)
+
+
+def test_the_others_are_asked_first_and_the_own_afterwards() -> None:
+    host = Host()
+    rolled = restart("hive-metastore", Questions(OWN, OTHERS), host.run, 180, wait=host.wait)
+    assert host.done[2:] == ["is-active", f"two {OTHERS_TIMEOUT:g}", f"three {OTHERS_TIMEOUT:g}", "restart", "one 180"]
+    assert not rolled.started
+    assert rolled.answer is not None
+
+
+@pytest.mark.parametrize("error", [NoAnswer, WrongAnswer])
+def test_nothing_is_restarted_while_another_one_is_down(error: type[Exception]) -> None:
+    host = Host(down=["three"], error=error)
+    with pytest.raises(
+        RollError, match=r"^hive-metastore was not restarted, because another .*three:9083.* cluster_roll_degraded"
+    ):
+        restart("hive-metastore", Questions(OWN, OTHERS), host.run, 180, wait=host.wait)
+    assert "restart" not in host.done
+
+
+def test_who_says_so_restarts_it_all_the_same() -> None:
+    host = Host(down=["two", "three"])
+    restart("hive-metastore", Questions(OWN, OTHERS), host.run, 180, degraded=True, wait=host.wait)
+    assert host.done[-2:] == ["restart", "one 180"]
+
+
+def test_one_that_does_not_run_is_started_without_a_question() -> None:
+    host = Host(running=False, down=["one", "two", "three"])
+    assert restart("hive-metastore", Questions(OWN, OTHERS), host.run, 180, wait=host.wait).started
+    assert host.done == ["reset-failed", "daemon-reload", "is-active", "restart"]
+
+
+def test_one_that_does_not_come_back_is_an_error() -> None:
+    host = Host(down=["one"])
+    with pytest.raises(RollError, match=r"^hive-metastore was restarted and did not come back\. metastore at one:9083"):
+        restart("hive-metastore", Questions(OWN), host.run, 180, wait=host.wait)
+
+
+def test_systemds_refusal_is_told() -> None:
+    host = Host(fails="restart")
+    with pytest.raises(RollError, match=r"^systemctl restart hive-metastore\.service failed: no such unit$"):
+        restart("hive-metastore", Questions(OWN), host.run, 180, wait=host.wait)
+
+
+COMMANDS = Questions(own_command=["waiter", "own"], others_command=["waiter", "others"])
+
+
+def test_commands_may_tell_instead() -> None:
+    host = Host()
+    restart("ndb-data", COMMANDS, host.run, 180)
+    assert host.done[2:] == ["is-active", "others", "restart", "own"]
+
+
+@pytest.mark.parametrize(
+    ("fails", "said"), [("others", "was not restarted, because another"), ("own", "did not come back")]
+)
+def test_a_command_that_fails_is_an_answer(fails: str, said: str) -> None:
+    host = Host(fails=fails)
+    with pytest.raises(RollError, match=rf"{said}.*waiter {fails} failed: no such unit"):
+        restart("ndb-data", COMMANDS, host.run, 180)
