@@ -56,8 +56,8 @@ artifacts-update: venv ## resolve a product anew and rewrite its lock: PRODUCT=h
 	$(PLAY) playbooks/artifacts_update.yml -e artifacts_update_product=$(PRODUCT)
 
 .PHONY: test
-test: venv ## everything that CI checks: lint, unit, integration, molecule default and consistency
-	@for stage in test-tools lint unit integration "molecule SCENARIO=default" "molecule SCENARIO=consistency"; do \
+test: venv ## everything that CI checks: lint, unit, integration, molecule default, ha and consistency
+	@for stage in test-tools lint unit integration "molecule SCENARIO=default" "molecule SCENARIO=ha" "molecule SCENARIO=consistency"; do \
 		began=$$SECONDS; $(MAKE) --no-print-directory $$stage || exit; echo "make $$stage took $$((SECONDS - began)) s"; \
 	done
 
@@ -104,6 +104,10 @@ molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default
 .PHONY: fuzz
 fuzz: venv ## random steps against a running warehouse and a model: SEED=7 STEPS=200 LABEL=lab
 	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED)) --steps $(STEPS) --label $(LABEL) $(ARGS)
+
+.PHONY: faults
+faults: venv ## break a running lab in each way, with clients at work: LABEL=ha ARGS="--only frozen"
+	$(BIN)/python -m tests.faults --label $(if $(filter file,$(origin LABEL)),ha,$(LABEL)) $(ARGS)
 
 .PHONY: bench-deploy
 bench-deploy: venv ## time a deployment: empty cache, warm cache, nothing to do

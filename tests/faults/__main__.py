@@ -24,6 +24,7 @@ from tests.warehouse.hosts import CommandError, find_lab
 # Clients work for so long before a fault and after it was undone, in seconds.
 BEFORE = 10.0
 AFTER = 30.0
+AFTER_SHORT = 15.0
 
 
 @dataclass
@@ -75,58 +76,56 @@ def main(label: str, only: str, short: bool, output: Path) -> None:
         sys.exit(2)
     results: list[Result] = []
     site.wait_healthy(300)
-    HiveRows(Record(), Ledger(), lab.one("client")).prepare()
-    ledger = Ledger()
-    for number, fault in enumerate(faults):
-        click.echo(f"{time.strftime('%H:%M:%S')} {fault.name}")
-        result = one_fault(site, fault, ledger, number)
-        results.append(result)
-        click.echo(json.dumps(result.row()))
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(json.dumps({"label": label, "faults": [one.row() for one in results]}, indent=2) + "\n")
+    record, ledger = Record(), Ledger()
+    hive = HiveRows(record, ledger, lab.one("client"))
+    hive.prepare()
+    clients = [SparkTables(record, ledger, lab.one("client")), hive, Deletions(record, ledger, site.namenode())]
+    for one in clients:
+        one.start()
+        one.work()
+    try:
+        warm(record, len(clients))
+        for fault in faults:
+            click.echo(f"{time.strftime('%H:%M:%S')} {fault.name}")
+            result = one_fault(site, fault, clients, hive, short)
+            results.append(result)
+            click.echo(json.dumps(result.row()))
+            output.parent.mkdir(parents=True, exist_ok=True)
+            output.write_text(json.dumps({"label": label, "faults": [one.row() for one in results]}, indent=2) + "\n")
+    finally:
+        for one in clients:
+            one.stop()
     show(results)
     sys.exit(1 if any(result.broken for result in results) else 0)
 
 
-def one_fault(site: Site, fault: Fault, ledger: Ledger, number: int) -> Result:
-    """Cause one fault with clients at work, then judge."""
+def one_fault(site: Site, fault: Fault, clients: list[Client], hive: HiveRows, short: bool) -> Result:
+    """Cause one fault with clients at work, then let them rest, and judge."""
     result = Result(fault)
-    record = Record()
-    client = site.lab.one("client")
-    hive = HiveRows(record, ledger, client, 1000 * number)
-    clients: list[Client] = [
-        SparkTables(record, ledger, client, str(number)),
-        hive,
-        Deletions(record, ledger, site.namenode()),
-    ]
+    record = hive.record
     for one in clients:
-        one.start()
+        one.work()
+    time.sleep(BEFORE)
+    begin = time.monotonic()
     try:
-        warm(record, len(clients))
-        time.sleep(BEFORE)
-        begin = time.monotonic()
-        try:
-            result.where = fault.cause(site)
-        except (CommandError, NoAnswer, subprocess.SubprocessError) as error:
-            said = getattr(error, "stdout", "") or ""
-            result.broken.append(f"the fault could not be caused: {error} {said[-1500:]}")
-        time.sleep(AFTER)
-        end = time.monotonic()
-    finally:
-        for one in clients:
-            one.stop()
-    for name in sorted({one for one, _ in fault.bounds}):
-        result.clients[name] = summary(
-            [call for call in record.between(begin, time.monotonic()) if call.client == name], begin, end
-        )
+        result.where = fault.cause(site)
+    except (CommandError, NoAnswer, subprocess.SubprocessError) as error:
+        said = getattr(error, "stdout", "") or ""
+        result.broken.append(f"the fault could not be caused: {error} {said[-1500:]}")
+    time.sleep(AFTER_SHORT if short else AFTER)
+    end = time.monotonic()
+    for one in clients:
+        one.rest()
     for name, bound in fault.bounds:
+        calls = [call for call in record.between(begin, time.monotonic()) if call.client == name]
+        result.clients[name] = summary(calls, begin, end)
         if result.clients[name].gap > bound:
             result.broken.append(f"{name}: no call succeeded for {result.clients[name].gap} s ({bound:.0f} s)")
-    if not fault.failures:
-        result.broken += [f"{name}: {one.failed} calls failed" for name, one in result.clients.items() if one.failed]
+        if result.clients[name].failed and not fault.failures:
+            result.broken.append(f"{name}: {result.clients[name].failed} calls failed")
     result.broken += [f"client {one.name} ended: {one.failure}" for one in clients if one.failure]
     try:
-        result.verdict = judge(site, ledger, hive)
+        result.verdict = judge(site, hive.ledger, hive)
     except (NoAnswer, WrongAnswer, CommandError) as error:
         result.broken.append(f"it did not heal: {error}")
     else:

@@ -57,10 +57,24 @@ class Client(ABC, threading.Thread):
         self.ledger = ledger
         self.failure = ""
         self._stop_asked = threading.Event()
+        self._working = threading.Event()
+        self._resting = threading.Event()
+
+    def work(self) -> None:
+        """Let it call."""
+        self._working.set()
+
+    def rest(self) -> None:
+        """Let it finish the call that it is in, and wait for that."""
+        self._resting.clear()
+        self._working.clear()
+        while self.is_alive() and not self._resting.wait(1):
+            pass
 
     def stop(self) -> None:
-        """Let it finish the call that it is in."""
+        """End it."""
         self._stop_asked.set()
+        self._working.set()
         self.join(BEELINE_TIMEOUT + 60)
         self.close()
 
@@ -69,6 +83,10 @@ class Client(ABC, threading.Thread):
         number = 0
         try:
             while not self._stop_asked.is_set():
+                if not self._working.is_set():
+                    self._resting.set()
+                    self._working.wait()
+                    continue
                 number += 1
                 self.call(number)
                 self._stop_asked.wait(self.pause)
@@ -88,13 +106,12 @@ class Client(ABC, threading.Thread):
 class SparkTables(Client):
     """Makes tables, and drops every third one."""
 
-    def __init__(self, record: Record, ledger: Ledger, host: Host, run: str) -> None:
+    def __init__(self, record: Record, ledger: Ledger, host: Host) -> None:
         super().__init__(record, ledger)
         self._session = SparkSession(host, timeout=600)
-        self._run = run
 
     def call(self, number: int) -> None:
-        name = f"t_{self._run}_{number}"
+        name = f"t{number}"
         location = f"{LOCATION}/{name}"
         if not self._done(
             name,
@@ -128,10 +145,9 @@ class HiveRows(Client):
 
     pause = 0.5
 
-    def __init__(self, record: Record, ledger: Ledger, host: Host, first: int = 0) -> None:
+    def __init__(self, record: Record, ledger: Ledger, host: Host) -> None:
         super().__init__(record, ledger)
         self._host = host
-        self._first = first
 
     def prepare(self) -> None:
         """A fresh database with an empty ACID table."""
@@ -140,7 +156,6 @@ class HiveRows(Client):
         self.beeline(f"CREATE TABLE {ROWS} (n INT) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
 
     def call(self, number: int) -> None:
-        number += self._first
         try:
             with self.record.call("hive", CommandError):
                 self.beeline(f"INSERT INTO {ROWS} VALUES ({number})")
@@ -189,7 +204,7 @@ class Deletions(Client):
             location = self.ledger.tables.pop(name)
         try:
             with self.record.call("hdfs", NameNodeError):
-                self._delete(location)
+                self._remove(location)
         except NameNodeError:
             with self.ledger.lock:
                 self.ledger.unknown.add(name)
@@ -197,7 +212,7 @@ class Deletions(Client):
         with self.ledger.lock:
             self.ledger.deleted[name] = time.monotonic()
 
-    def _delete(self, location: str) -> None:
+    def _remove(self, location: str) -> None:
         """Ask for as long as Hadoop's own client does, which waits for a failover."""
         deadline = time.monotonic() + FAILOVER
         while True:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.watchdog import Unit, Watchdog, knock_metastore, knock_mysql, knock_server2
+from hopshive.watchdog import Knock, Unit, Watchdog, knock_metastore, knock_mysql, knock_server2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,23 +125,34 @@ def test_a_service_that_does_not_run_is_no_matter() -> None:
 
 
 @pytest.mark.parametrize("knock", [knock_metastore, knock_server2, knock_mysql])
-def test_a_server_that_accepts_and_is_silent_has_not_answered(knock: object) -> None:
+def test_a_server_that_accepts_and_is_silent_has_not_answered(knock: Knock) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        assert not knock(f"127.0.0.1:{silent.getsockname()[1]}", 0.2)  # type: ignore[operator]
+        assert not knock(f"127.0.0.1:{silent.getsockname()[1]}", 0.2)
 
 
-def test_a_refusal_is_an_answer_of_hiveserver2() -> None:
+@pytest.mark.parametrize(
+    ("knock", "reply"),
+    [
+        (knock_server2, b"HTTP/1.1 404 Not Found\r\n\r\n"),
+        # TApplicationException: unknown method.
+        (
+            knock_metastore,
+            b"\x80\x01\x00\x03\x00\x00\x00\x0ehopshive_knock\x00\x00\x00\x01\x08\x00\x02\x00\x00\x00\x01\x00",
+        ),
+    ],
+)
+def test_a_refusal_is_an_answer(knock: Knock, reply: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def refuse() -> None:
             connection = server.accept()[0]
-            connection.recv(15, socket.MSG_WAITALL)
-            connection.sendall(b"\x03\x00\x00\x00\x02no")
+            connection.recv(1000)
+            connection.sendall(reply)
             connection.close()
 
         thread = threading.Thread(target=refuse)
         thread.start()
-        assert knock_server2(f"127.0.0.1:{server.getsockname()[1]}", 2)
+        assert knock(f"127.0.0.1:{server.getsockname()[1]}", 2)
         thread.join()
 
 

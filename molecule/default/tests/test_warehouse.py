@@ -139,7 +139,9 @@ def test_housekeeping_has_its_mutex_rows(host: Any) -> None:
 @pytest.mark.group("mariadb")
 def test_numbers_below_zero_are_those_of_databases(host: Any) -> None:
     used = "SELECT SD_ID FROM metastore.TBLS UNION ALL SELECT SD_ID FROM metastore.PARTITIONS"
-    counted = run(host, f"mariadb --batch --skip-column-names -e 'SELECT COUNT(*), MIN(SD_ID) FROM ({used}) AS used'").split()
+    counted = run(
+        host, f"mariadb --batch --skip-column-names -e 'SELECT COUNT(*), MIN(SD_ID) FROM ({used}) AS used'"
+    ).split()
     assert int(counted[0]) > 0
     assert int(counted[1]) > 0
 

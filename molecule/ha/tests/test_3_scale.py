@@ -1,0 +1,68 @@
+"""Replicas and workers come and go, while another host is down or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hopshive.health import NoAnswer, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from molecule.ha.tests.conftest import Play
+    from tests.faults.site import Site
+
+
+def test_a_replica_and_workers_are_added_and_leave_again(
+    site: Site, play: Play, inventory_with: Callable[..., Path]
+) -> None:
+    one, three = site.lab.hosts["failover-one"], site.lab.hosts["failover-three"]
+    grown = inventory_with(metastore=[three.name], datanode=[one.name], nodemanager=[one.name])
+    done = play("site.yml", "--limit", f"{one.name},{three.name}", inventory=grown)
+    assert done.returncode == 0, done.stdout[-3000:]
+    for component, host in (("metastore", three), ("datanode", one), ("nodemanager", one)):
+        wait_for(site.target(component, host), 60)
+    assert f"thrift://{three.name}:9083" in three.run("cat", "/etc/hive/conf/hive-site.xml").stdout
+
+    for component, host in (("metastore", three), ("nodemanager", one), ("datanode", one)):
+        done = play(
+            "playbooks/decommission.yml", "-e", f"component={component}", "-e", f"host={host.name}", inventory=grown
+        )
+        assert done.returncode == 0, done.stdout[-3000:]
+        with pytest.raises(NoAnswer):
+            wait_for(site.target(component, host), 1)
+    done = play("site.yml")
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_a_hiveserver2_leaves_the_discovery_first(site: Site, play: Play) -> None:
+    host = site.lab.group("server2")[1]
+    done = play("playbooks/decommission.yml", "-e", "component=server2", "-e", f"host={host.name}")
+    assert done.returncode == 0, done.stdout[-3000:]
+    with pytest.raises(NoAnswer):
+        wait_for(site.target("server2", host), 1)
+    done = play("site.yml", "--limit", host.name)
+    assert done.returncode == 0, done.stdout[-3000:]
+    wait_for(site.target("server2", host), 60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "Nothing was changed. Name the component"),
+        (["-e", "component=zookeeper", "-e", "host=failover-one"], "Nothing was changed. Name the component"),
+        (["-e", "component=metastore"], "Nothing was changed. Name the host"),
+        (
+            ["-e", "component=metastore", "-e", "host=failover-three"],
+            "Name the host: -e host= one of failover-one, failover-two",
+        ),
+        (["-e", "component=datanode", "-e", "host=failover-two"], "each block has 2 copies"),
+    ],
+)
+def test_what_cannot_go_is_told(play: Play, arguments: list[str], sentence: str) -> None:
+    done = play("playbooks/decommission.yml", *arguments)
+    assert done.returncode != 0
+    assert sentence in " ".join(done.stdout.split())

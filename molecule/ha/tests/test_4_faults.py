@@ -1,0 +1,17 @@
+"""The short form of `make faults`: clients at work while services, a host, and all hosts go away."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tests.warehouse.hosts import ROOT
+
+
+def test_nothing_that_was_acknowledged_is_lost() -> None:
+    label = os.environ.get("HOPSHIVE_LAB", "failover")
+    output = ROOT / "build" / "faults-short.json"
+    command = [sys.executable, "-m", "tests.faults", "--label", label, "--short", "--output", str(output)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2400, check=False)
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
