@@ -1,9 +1,10 @@
-"""The metastore's MariaDB as its root, over the server's own socket: no password, and no grant that a site would not have."""
+"""The metastore's database as its root, over the server's own socket: no password, and no grant that a site would not have."""
 
 from __future__ import annotations
 
 import socket
 import subprocess
+import time
 from typing import TYPE_CHECKING, Any
 
 import pymysql
@@ -11,7 +12,7 @@ import pymysql
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.warehouse.hosts import Host
+    from tests.warehouse.hosts import Lab
 
 # Joins stdin and stdout to the socket.
 _RELAY = """
@@ -27,16 +28,31 @@ while data := server.recv(65536):
     while data:
         data = data[os.write(1, data):]
 """
-SOCKET = "/run/mysqld/mysqld.sock"
+# By the group that runs it.
+SOCKETS = {"mariadb": "/run/mysqld/mysqld.sock", "ndb_sql": "/var/lib/hopshive/ndb_sql/mysqld.sock"}
+# Seconds in which two looks at what does not change by itself must say the same.
+STILL = 20
 
 Row = tuple[Any, ...]
 
 
-class MetastoreDatabase:
-    """One connection with autocommit, made when it is needed and again after it was lost. Not for several threads."""
+def database_group(lab: Lab) -> str:
+    """The group whose hosts answer SQL: `mariadb`, or `ndb_sql` on NDB Cluster. Raises LookupError."""
+    for group in SOCKETS:
+        if lab.group(group):
+            return group
+    raise LookupError(f"{lab.inventory} has no host in the groups {' and '.join(SOCKETS)}")
 
-    def __init__(self, host: Host, schema: str = "metastore") -> None:
-        self._host = host
+
+class MetastoreDatabase:
+    """One connection with autocommit, made when it is needed and again after it was lost. Not for several threads.
+
+    On NDB Cluster it asks the first SQL node.
+    """
+
+    def __init__(self, lab: Lab, schema: str = "metastore") -> None:
+        self._group = database_group(lab)
+        self._host = lab.one(self._group)
         self.schema = schema
         self._connection: pymysql.connections.Connection[Any] | None = None
         self._relay: subprocess.Popen[bytes] | None = None
@@ -59,12 +75,31 @@ class MetastoreDatabase:
             return list(cursor.fetchall())
 
     def snapshot(self, statements: Sequence[str]) -> list[list[Row]]:
-        """The rows of some queries, all of one moment."""
+        """The rows of some queries, all of one moment.
+
+        NDB reads what is committed when it reads. There all are asked again until they say the same as before. Raises
+        TimeoutError if they never do.
+        """
+        if self._group == "ndb_sql":
+            return self._still(statements)
         self.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
         try:
             return [self.execute(statement) for statement in statements]
         finally:
             self.execute("ROLLBACK")
+
+    def _still(self, statements: Sequence[str]) -> list[list[Row]]:
+        deadline = time.monotonic() + STILL
+        before: list[list[Row]] | None = None
+        while True:
+            # Without an order a table's rows come as its fragments answer.
+            found = [self.execute(statement) for statement in statements]
+            ordered = [sorted(rows, key=repr) for rows in found]
+            if ordered == before:
+                return found
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the metastore's rows change all the time: {'; '.join(statements)[:500]}")
+            before = ordered
 
     def close(self) -> None:
         """Close the connection."""
@@ -78,7 +113,7 @@ class MetastoreDatabase:
     def _connect(self) -> pymysql.connections.Connection[Any]:
         ours, theirs = socket.socketpair()
         with theirs:
-            argv = self._host.argv("python3", "-c", _RELAY, SOCKET)
+            argv = self._host.argv("python3", "-c", _RELAY, SOCKETS[self._group])
             self._relay = subprocess.Popen(
                 argv, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=subprocess.DEVNULL
             )

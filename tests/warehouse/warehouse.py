@@ -54,12 +54,11 @@ class Warehouse:
         self.hdfs = Hdfs(lab.one("namenode"), addresses=addresses)
         self.session = HiveSession(lab.one("server2").address)
         self.spark_session = SparkSession(lab.one("client"), spark_settings)
-        self.database = MetastoreDatabase(lab.one("mariadb"))
+        self.database = MetastoreDatabase(lab)
         self.cleaners = [Cleaner(host) for host in lab.group("cleaner")]
         self.namenode = Service(lab.one("namenode"), "hadoop-hdfs-namenode")
         self.metastore = Service(lab.one("metastore"), "hive-metastore")
         self.server2 = Service(lab.one("server2"), "hive-server2")
-        self.mariadb = Service(lab.one("mariadb"), "mariadb")
         self._namenode = NameNode([(lab.one("namenode").address, 8020)])
 
     @classmethod

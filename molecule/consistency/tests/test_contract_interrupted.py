@@ -27,7 +27,7 @@ def test_a_directory_without_metadata_is_reported_and_left_alone(db: OwnDatabase
             answers.append(str(error))
 
     # The metastore makes the directory, then wants to refer to its database's row, which somebody holds.
-    holder = MetastoreDatabase(warehouse.lab.one("mariadb"))
+    holder = MetastoreDatabase(warehouse.lab)
     holder.execute("START TRANSACTION")
     holder.execute("SELECT DB_ID FROM DBS WHERE NAME = %s FOR UPDATE", (db.name,))
     statement = threading.Thread(target=create)
