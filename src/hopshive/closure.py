@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopshive.database import GIVEN, given, marks
 from hopshive.foreign_keys import ForeignKey, outgoing
@@ -30,6 +30,7 @@ SHARED = ("CDS", "SERDES", "SKEWED_STRING_LIST")
 BINDING = ("PARTITION_ID", "PARENT_ID", "NAME")
 # Values of one IN list.
 CHUNK = 1000
+Item = TypeVar("Item")
 # Graphs that are remembered, one a connection, and for how many seconds: a site may add a table of its own at any time.
 _REMEMBERED = 16
 FRESH = 60.0
@@ -185,7 +186,7 @@ def read(tx: Transaction) -> Graph:
 # --- reading rows -----------------------------------------------------------------------------------------------------
 
 
-def chunks(values: Collection[object]) -> Iterator[list[object]]:
+def chunks(values: Collection[Item]) -> Iterator[list[Item]]:
     """For IN lists."""
     ordered = list(dict.fromkeys(values))
     for start in range(0, len(ordered), CHUNK):

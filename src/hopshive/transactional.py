@@ -172,7 +172,7 @@ def _clauses(named: _Named, scopes: Sequence[Scope]) -> list[tuple[str, list[obj
             for database, names in by_database.items()
             for some in chunks(names)
         ]
-    names = [scope.database.lower() for scope in scopes]
+    names: list[object] = [scope.database.lower() for scope in scopes]
     return [(f"{named.database} IN ({marks(some)})", some) for some in chunks(names)]
 
 

@@ -24,19 +24,25 @@ from hopshive.garbage.named import Names
 from hopshive.garbage.references import read_kinds
 from hopshive.garbage.rows import Rows
 from hopshive.garbage.scratch import Scratch
+from hopshive.garbage.subject import Collected
+from hopshive.locked import AGAIN as LOCKED_AGAIN
+from hopshive.locked import Locked
 from hopshive.mirror import origin
 from hopshive.namenode import NameNodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hopshive.config import Config
     from hopshive.database import Database, Transaction
-    from hopshive.garbage.subject import Collected, Subject
+    from hopshive.garbage.subject import Subject
     from hopshive.metrics import Metrics
     from hopshive.namenode import NameNode
 
 log = logging.getLogger(__name__)
+
+# A row of {state}.candidate: kind and id.
+_Candidate = tuple[str, int]
 
 # Seconds between the two looks of a sweep.
 GUARD = 60.0
@@ -124,6 +130,8 @@ class Cleaner:
         self._after: Any = None
         self._found: dict[str, int] = {}
         self._waiting: list[_Waiting] = []
+        # Candidates, by kind and id, and keys of what waits, by subject.
+        self._locked: Locked[tuple[str, Any]] = Locked(clock)
         self._items: Iterator[bool] | None = None
 
     @property
@@ -185,54 +193,87 @@ class Cleaner:
             return False
         self._look = now + LOOK
         kinds = {subject.name: subject for subject in self._all_subjects() if isinstance(subject, Rows)}
-        with self._database.transaction() as tx:
-            # A removal that writes the same candidate now has it locked: its transaction is not over.
-            rows = tx.rows("SELECT kind, id FROM {state}.candidate LIMIT %s FOR UPDATE SKIP LOCKED", (BATCH,))
-            if not rows:
-                return False
-            there = {str(kind) for kind, _ in rows}
-            # The order of the kinds: what a descriptor sets free is collected after it.
-            kind = next((name for name in kinds if name in there), min(there))
-            ids = sorted(int(id_) for name, id_ in rows if name == kind)
-            if kind in kinds:
-                done = kinds[kind].collect(tx, ids)
-            else:
-                log.warning("Nobody knows how to collect %s: %s candidates are forgotten.", kind, len(ids))
-                done = None
-            left = set(done.left) if done else set()
-            gone = [id_ for id_ in ids if id_ not in left]
-            if gone:
-                tx.execute(
-                    f"DELETE c FROM {GIVEN} STRAIGHT_JOIN {{state}}.candidate c FORCE INDEX (PRIMARY)"
-                    " ON c.kind = %s AND c.id = v.id",
-                    (given(gone), kind),
-                )
-        if done:
+        # A removal that writes the same candidate now has it locked: its transaction is not over.
+        sql = "SELECT kind, id FROM {state}.candidate LIMIT %s"
+        if self._database.skips_locked:
+            with self._database.transaction() as tx:
+                candidates = self._chosen(tx.rows(f"{sql} FOR UPDATE SKIP LOCKED", (BATCH,)), kinds)
+                outcomes = [self._collect_some(tx, candidates, kinds)] if candidates else []
+        else:
+            with self._database.reading() as tx:
+                candidates = self._chosen(tx.rows(sql, (BATCH + len(self._locked),)), kinds)
+            outcomes = self._locked.spare(
+                self._database, candidates, lambda tx, some: self._collect_some(tx, some, kinds, lock=True)
+            )
+        if not candidates:
+            return False
+        for done, _ in outcomes:
             self._account(done)
-        if not gone:
+        if not any(forgotten for _, forgotten in outcomes):
             self._look = now + AGAIN
             return False
         self._look = now
         return True
+
+    def _chosen(self, rows: Sequence[Sequence[Any]], kinds: Mapping[str, Rows]) -> list[_Candidate]:
+        """Those of one kind, in the order of the kinds: what a descriptor sets free is collected after it."""
+        free = self._locked.free((str(kind), int(id_)) for kind, id_ in rows)
+        there = {kind for kind, _ in free}
+        chosen = next((name for name in kinds if name in there), min(there, default=""))
+        return sorted(one for one in free if one[0] == chosen)
+
+    def _collect_some(
+        self, tx: Transaction, candidates: Sequence[_Candidate], kinds: Mapping[str, Rows], *, lock: bool = False
+    ) -> tuple[Collected, int]:
+        """Collect candidates of one kind; what was deleted, and how many candidates are forgotten."""
+        kind, ids = candidates[0][0], [id_ for _, id_ in candidates]
+        among = f"{GIVEN} STRAIGHT_JOIN {{state}}.candidate c FORCE INDEX (PRIMARY) ON c.kind = %s AND c.id = v.id"
+        if lock:
+            tx.rows(f"SELECT c.id FROM {among} FOR UPDATE", (given(ids), kind))
+        if kind in kinds:
+            done = kinds[kind].collect(tx, ids)
+        else:
+            log.warning("Nobody knows how to collect %s: %s candidates are forgotten.", kind, len(ids))
+            done = Collected()
+        left = set(done.left)
+        gone = [id_ for id_ in ids if id_ not in left]
+        if gone:
+            tx.execute(f"DELETE c FROM {among}", (given(gone), kind))
+        return done, len(gone)
 
     def _collect_waiting(self, now: float) -> bool:
         """A batch of what was garbage once and may be still."""
         waiting = next((waiting for waiting in self._waiting if waiting.due <= now), None)
         if waiting is None:
             return False
-        batch, rest = waiting.keys[:BATCH], waiting.keys[BATCH:]
-        with self._database.transaction() as tx:
-            done = waiting.subject.collect(tx, batch)
+        subject, name = waiting.subject, waiting.subject.name
+        # One after the other, as `Names` collects them: the others would be tried for nothing when one is locked.
+        size = BATCH if self._database.skips_locked or not isinstance(subject, Names) else 1
+        batch, rest = waiting.keys[:size], waiting.keys[size:]
+        done = Collected()
+        tried: set[Any] = set()
+
+        def work(tx: Transaction, some: Sequence[tuple[str, Any]]) -> tuple[Sequence[Any], Collected]:
+            keys = [key for _, key in some]
+            return keys, subject.collect(tx, keys)
+
+        for keys, found in self._locked.spare(self._database, [(name, key) for key in batch], work):
+            tried.update(keys)
+            done.left += found.left
+            for table, rows in found.rows.items():
+                done.add(table, rows)
+        locked = [key for key in batch if key not in tried]
         self._waiting.remove(waiting)
         if rest:
-            self._waiting.insert(0, _Waiting(waiting.due, waiting.subject, rest))
+            self._waiting.insert(0, _Waiting(waiting.due, subject, rest))
         if done.left:
             # What was too much for one transaction goes on at once, what is locked later.
-            self._waiting.append(_Waiting(now if done.total else now + AGAIN, waiting.subject, done.left))
+            self._waiting.append(_Waiting(now if done.total else now + AGAIN, subject, done.left))
+        if locked:
+            self._waiting.append(_Waiting(now + LOCKED_AGAIN, subject, locked))
         self._account(done)
         if self._metrics:
-            name = waiting.subject.name
-            self._found[name] = max(0, self._found.get(name, 0) - (len(batch) - len(done.left)))
+            self._found[name] = max(0, self._found.get(name, 0) - (len(batch) - len(done.left) - len(locked)))
             self._metrics.garbage.labels(table=name).set(self._found[name])
         return True
 

@@ -5,11 +5,10 @@ The metastore knows nothing of this and never waits: rows that it has locked are
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hopshive.database import Contention, marks
+from hopshive.database import marks
 from hopshive.errors import Refused
 from hopshive.mirror import rechecks
 from hopshive.mirror.context import look
@@ -17,14 +16,12 @@ from hopshive.mirror.rechecks import Recheck
 from hopshive.mirror.tree import MISSING, NOT_OURS, bind, lock, mark, write_chains
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hopshive.database import Transaction
     from hopshive.mirror.context import Context
     from hopshive.mirror.tree import Found
 
-# Seconds until what somebody had locked is tried again, where the database cannot skip it.
-LOCKED_AGAIN = 10.0
 _QUEUE = "PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME IS NULL"
 
 
@@ -68,36 +65,24 @@ def _queue(context: Context) -> dict[int, str]:
         with context.database.reading() as tx:
             # A batch of what somebody has locked would keep all that comes after it waiting.
             return {int(sd_id): location for sd_id, location in tx.rows(f"{sql} FOR UPDATE SKIP LOCKED", (limit,))}
-    now = time.monotonic()
-    for sd_id in [sd_id for sd_id, until in context.locked.items() if until < now]:
-        del context.locked[sd_id]
     with context.database.reading() as tx:
-        rows = tx.rows(sql, (limit + len(context.locked),))
-    return {int(sd_id): location for sd_id, location in rows if sd_id not in context.locked}
+        rows = {int(sd_id): location for sd_id, location in tx.rows(sql, (limit + len(context.locked),))}
+    return {sd_id: rows[sd_id] for sd_id in context.locked.free(rows)[:limit]}
 
 
 def _bind_those(context: Context, locations: Mapping[int, str], paths: Mapping[int, str | None], found: Found) -> int:
-    """Bind some descriptors, all in one transaction; how many left the queue.
+    """Bind some descriptors that nobody has locked; how many left the queue."""
 
-    Where what is locked cannot be skipped, the half of them without it is bound, and so on.
-    """
-    try:
-        with context.database.transaction() as tx:
-            free = lock(tx, locations)
-            mark(tx, [sd_id for sd_id in free if paths[sd_id] is None], NOT_OURS)
-            ours = {sd_id: path for sd_id in free if (path := paths[sd_id]) is not None}
-            settle(context, tx, ours, found)
-    except Contention:
-        if context.database.skips_locked:
-            raise
-        if len(locations) == 1:
-            context.locked[next(iter(locations))] = time.monotonic() + LOCKED_AGAIN
-            return 0
-        ordered = list(locations.items())
-        middle = len(ordered) // 2
-        return sum(_bind_those(context, dict(some), paths, found) for some in (ordered[:middle], ordered[middle:]))
-    for path in ours.values():
-        context.known.add(path)
+    def work(tx: Transaction, sd_ids: Sequence[int]) -> list[int]:
+        free = lock(tx, {sd_id: locations[sd_id] for sd_id in sd_ids})
+        mark(tx, [sd_id for sd_id in free if paths[sd_id] is None], NOT_OURS)
+        settle(context, tx, {sd_id: path for sd_id in free if (path := paths[sd_id]) is not None}, found)
+        return free
+
+    free = [sd_id for some in context.locked.spare(context.database, locations, work) for sd_id in some]
+    for sd_id in free:
+        if path := paths[sd_id]:
+            context.known.add(path)
     return len(free)
 
 
@@ -134,19 +119,26 @@ def note_missing(context: Context, tx: Transaction, paths: Mapping[int, str]) ->
 
 
 def _bind_databases(context: Context) -> int:
+    limit = context.config.mirror.batch
     with context.database.reading() as tx:
-        homes = read_homes(context, tx, "SD_ID IS NULL AND NAME <> 'default' LIMIT %s", (context.config.mirror.batch,))
-    if not homes:
+        condition = "SD_ID IS NULL AND NAME <> 'default' LIMIT %s"
+        read = read_homes(context, tx, condition, (limit + len(context.locked_databases),))
+    homes = {home.db_id: home for home in read}
+    db_ids = context.locked_databases.free(homes)[:limit]
+    if not db_ids:
         return 0
-    found = look(context.namenode, [path for home in homes for _, path in home.locations])
-    with context.database.transaction() as tx:
+    found = look(context.namenode, [path for db_id in db_ids for _, path in homes[db_id].locations])
+
+    def work(tx: Transaction, some: Sequence[int]) -> int:
         # Those that were dropped, or moved, while the NameNode was asked are left for the next turn.
-        condition = f"SD_ID IS NULL AND DB_ID IN ({marks(homes)}) FOR UPDATE SKIP LOCKED"
-        free = [home for home in read_homes(context, tx, condition, [home.db_id for home in homes]) if home in homes]
+        condition = f"SD_ID IS NULL AND DB_ID IN ({marks(some)}) FOR UPDATE SKIP LOCKED"
+        free = [home for home in read_homes(context, tx, condition, some) if home == homes[home.db_id]]
         for home in free:
             settle_database(context, tx, home, found)
             tx.execute("UPDATE DBS SET SD_ID = %s WHERE DB_ID = %s", (home.sd_id, home.db_id))
-    return len(free)
+        return len(free)
+
+    return sum(context.locked_databases.spare(context.database, db_ids, work))
 
 
 def read_homes(context: Context, tx: Transaction, condition: str, arguments: Iterable[object]) -> list[Home]:

@@ -18,7 +18,9 @@ from hopshive.mirror.rechecks import Recheck
 from hopshive.mirror.tree import MISSING, NOT_OURS, Key, lock, requeue
 
 if TYPE_CHECKING:
-    from hopshive.database import Row
+    from collections.abc import Sequence
+
+    from hopshive.database import Row, Transaction
     from hopshive.mirror.context import Context
 
 log = logging.getLogger(__name__)
@@ -75,7 +77,7 @@ class Comparison:
         context = self._context
         paths = {int(row[0]): path for row in rows if (path := context.file_system.path_of(row[1]))}
         found = look(context.namenode, paths.values())
-        again: list[tuple[int, str]] = []
+        again: dict[int, str] = {}
         missing: dict[int, str] = {}
         unheard: dict[int, str] = {}
         for sd_id, location, parent, name, inode in rows:
@@ -83,7 +85,7 @@ class Comparison:
             if name is None or (path in (None, "/") and bytes(name) == NOT_OURS):
                 continue  # in the queue, or nowhere of ours
             if path is None or bytes(name) == NOT_OURS:
-                again.append((sd_id, location))  # another configuration saw it otherwise
+                again[sd_id] = location  # another configuration saw it otherwise
                 continue
             context.known.add(path)
             if bytes(name) == MISSING:
@@ -91,16 +93,20 @@ class Comparison:
             elif path not in found.ids:
                 missing[sd_id] = path
             elif found.key(path) != Key(int(parent), bytes(name)) or found.ids[path] != inode:
-                again.append((sd_id, location))
+                again[sd_id] = location
         if not (again or missing or unheard):
             return
         self.differences += len(again) + len(missing)
-        with context.database.transaction() as tx:
-            requeue(tx, lock(tx, dict(again)))
-            noted = rechecks.by_descriptor(tx, sorted(missing))
-            fresh = [(sd_id, path) for sd_id, path in missing.items() if sd_id not in noted]
+
+        def work(tx: Transaction, some: Sequence[int]) -> None:
+            requeue(tx, lock(tx, {sd_id: again[sd_id] for sd_id in some if sd_id in again}))
+            absent = [sd_id for sd_id in some if sd_id in missing]
+            noted = rechecks.by_descriptor(tx, sorted(absent))
+            fresh = [(sd_id, missing[sd_id]) for sd_id in absent if sd_id not in noted]
             rechecks.add(tx, [(Recheck("missing", path, sd_id=sd_id, state="comparing"), 0) for sd_id, path in fresh])
-            note_missing(context, tx, unheard)
+            note_missing(context, tx, {sd_id: unheard[sd_id] for sd_id in some if sd_id in unheard})
+
+        context.locked.spare(context.database, [*again, *missing, *unheard], work)
 
     def _end(self) -> None:
         context = self._context

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hopshive.locked import Locked
 from hopshive.mirror.tree import ROOT, Found, Known, prefixes
 from hopshive.paths import FileSystem, has_twin, path_hash
 
@@ -32,8 +33,9 @@ class Context:
     missing: Known = field(default_factory=Known)
     targets: Known = field(default_factory=Known)
     returns: Returns = field(default_factory=lambda: Returns())
-    # Storage descriptors that somebody has locked, and until when they are left alone (time.monotonic()); see `binding`.
-    locked: dict[int, float] = field(default_factory=dict)
+    # Storage descriptors and databases that somebody has locked, where the server cannot skip them.
+    locked: Locked[int] = field(default_factory=Locked)
+    locked_databases: Locked[int] = field(default_factory=Locked)
     # Objects that were removed or restored so far.
     effects: int = 0
 

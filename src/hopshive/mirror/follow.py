@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from hopshive.closure import chunks
 from hopshive.mirror import rechecks
 from hopshive.mirror.rechecks import Recheck
 from hopshive.mirror.tree import rows_of
@@ -85,8 +86,17 @@ def wait_of(context: Context, kind: str) -> float:
     return {"rename": mirror.rename_grace, "restore": 0.0}.get(kind, mirror.grace)
 
 
+def welcome(context: Context, concern: Concern) -> None:
+    """Something came where it was missing: that goes back into the queue. Before `save`, so that a crash forgets nothing."""
+    for path, whole in concern.arrivals.items():
+        with context.database.reading() as tx:
+            found = rechecks.missing_at(tx, path, whole=whole)
+        for some in chunks(context.locked.free(found)):
+            context.locked.spare(context.database, some, rechecks.look_at_once)
+
+
 def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_at: datetime | None) -> None:
-    """Add rechecks, put what was missing back into the queue, and move the position, in one transaction."""
+    """Add rechecks and move the position, in one transaction."""
     rows = []
     mirrored = rows_of(tx, [recheck.path for recheck in concern.rechecks if recheck.kind != "restore"])
     for recheck in concern.rechecks:
@@ -98,8 +108,6 @@ def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_a
     rechecks.add(tx, rows)
     for event in concern.moves:
         rechecks.follow_target(tx, event.path, event.target, event.txid)
-    for path, whole in concern.arrivals.items():
-        rechecks.look_at_once(tx, path, whole=whole)
     tx.execute(
         "UPDATE {state}.position SET txid = %s, event_at = COALESCE(%s, event_at) WHERE id = 1", (txid, event_at)
     )

@@ -211,6 +211,7 @@ class Mirror:
         moved = batch.last_txid > self._saved_txid
         if concern or (moved and time.monotonic() - self._saved > SAVE_INTERVAL):
             at = datetime.fromtimestamp(last / 1000, UTC).replace(tzinfo=None) if last else None
+            follow.welcome(context, concern)
             with context.database.transaction() as tx:
                 follow.save(context, tx, concern, batch.last_txid, at)
             self._saved = time.monotonic()

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from hopshive import journal, state
-from hopshive.closure import chunks
 from hopshive.database import marks
 from hopshive.mirror.tree import MISSING, decoded, encoded, requeue
 
@@ -107,18 +106,19 @@ def hasten(tx: Transaction, path: str, wait: float) -> None:
     )
 
 
-def look_at_once(tx: Transaction, path: str, *, whole: bool) -> None:
-    """Something came to a path: what is missing there, or beneath, goes back into the queue and keeps its time.
-
-    What somebody has locked, or more than `MOST_AT_ONCE`, is looked at when its time has come.
-    """
+def missing_at(tx: Transaction, path: str, *, whole: bool) -> list[int]:
+    """Storage descriptors that are missing at a path, with `whole` also beneath it; `MOST_AT_ONCE` at most."""
     rows = tx.rows(
         f"SELECT sd_id FROM {{state}}.recheck WHERE kind = 'missing' AND ({_AT} OR %s AND {state.BENEATH}) LIMIT %s",
         (*_at(path), whole, *state.beneath(encoded(path)), MOST_AT_ONCE),
     )
-    for some in chunks([sd_id for (sd_id,) in rows]):
-        sql = f"SELECT SD_ID FROM SDS WHERE SD_ID IN ({marks(some)}) AND NAME = %s FOR UPDATE SKIP LOCKED"
-        requeue(tx, [int(sd_id) for (sd_id,) in tx.rows(sql, (*some, MISSING))])
+    return [int(sd_id) for (sd_id,) in rows]
+
+
+def look_at_once(tx: Transaction, sd_ids: Sequence[int]) -> None:
+    """What was missing goes back into the queue and keeps its time; what somebody has locked waits until that."""
+    sql = f"SELECT SD_ID FROM SDS WHERE SD_ID IN ({marks(sd_ids)}) AND NAME = %s FOR UPDATE SKIP LOCKED"
+    requeue(tx, [int(sd_id) for (sd_id,) in tx.rows(sql, (*sd_ids, MISSING))])
 
 
 def _at(path: str) -> tuple[bytes, bytes]:
