@@ -56,6 +56,12 @@ options:
     description: With O(state=absent), drop O(state_schema) and hopshive's O(inode_table) too. The journal goes with them.
     type: bool
     default: false
+  only_triggers:
+    description:
+      - With O(state=absent), take off the triggers alone. Each SQL node of NDB Cluster has its own; on all of them they go before
+        one of them takes the columns that they name.
+    type: bool
+    default: false
   login_host:
     description: Host of the database.
     type: str
@@ -151,6 +157,7 @@ def main() -> None:
             "uris": {"type": "list", "elements": "str", "default": []},
             "orphans": {"type": "str", "choices": ["refuse", "delete"], "default": "refuse"},
             "purge": {"type": "bool", "default": False},
+            "only_triggers": {"type": "bool", "default": False},
             **LOGIN,
         },
     )
@@ -161,7 +168,13 @@ def main() -> None:
     existing = schema.Existing()
     try:
         if parameters["state"] == "absent":
-            statements = schema.remove(server, names, purge=parameters["purge"], dry_run=module.check_mode)
+            statements = schema.remove(
+                server,
+                names,
+                purge=parameters["purge"],
+                only_triggers=parameters["only_triggers"],
+                dry_run=module.check_mode,
+            )
         else:
             statements = schema.apply(
                 server,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,11 @@ ORC = "org.apache.hadoop.hive.ql.io.orc."
 # Tables with rows of a database in which nobody has done anything yet.
 _INITIAL = ("CTLGS", "VERSION", "SEQUENCE_TABLE", "NOTIFICATION_SEQUENCE", "TXN_LOCK_TBL", "NEXT_LOCK_ID")
 _INITIAL_TOO = ("NEXT_COMPACTION_QUEUE_ID",)
+
+
+def numbers(first: int, last: int) -> str:
+    """A table with one column, `seq`, for FROM: MariaDB and MySQL have it alike."""
+    return f"JSON_TABLE('{json.dumps(list(range(first, last + 1)))}', '$[*]' COLUMNS (seq BIGINT PATH '$')) AS numbers"
 
 
 @dataclass(frozen=True, slots=True)

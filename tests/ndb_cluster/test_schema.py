@@ -56,6 +56,26 @@ def test_what_was_taken_off_leaves_the_stock_schema_on_each_node(stock: Metastor
     assert [node.picture() for node in nodes] == before
 
 
+def test_without_triggers_on_any_node_columns_go_and_no_update_fails(stock: Metastore, cluster: Ndb) -> None:
+    nodes = [on(stock, cluster, number) for number in range(2)]
+    before = [node.picture() for node in nodes]
+    for node in nodes:
+        schema.apply(node.server, node.names)
+    for node in nodes:
+        taken = schema.remove(node.server, node.names, only_triggers=True)
+        assert [statement.split()[:2] for statement in taken] == [["DROP", "TRIGGER"]] * 2
+        assert node.execute("SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE()") == [
+            (0,)
+        ]
+    nodes[1].execute(
+        "INSERT INTO SDS (SD_ID, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, NUM_BUCKETS) VALUES (1, 0, 0, 0)"
+    )
+    schema.remove(nodes[0].server, nodes[0].names, purge=True)
+    # Through the node that took no column off.
+    nodes[1].execute("UPDATE SDS SET LOCATION = 'hdfs://nn/x' WHERE SD_ID = 1", "DELETE FROM SDS WHERE SD_ID = 1")
+    assert [node.picture() for node in nodes] == before
+
+
 def test_a_value_that_would_not_fit_is_named_before_anything_changes(stock: Metastore) -> None:
     before = stock.picture()
     stock.execute(

@@ -16,6 +16,7 @@ from hopshive.garbage import GUARD, ReferencesError, counts
 from hopshive.garbage import cleaner as cleaning
 from hopshive.garbage.references import kinds
 from tests.garbage_world import CONFIG, Rows, Watched, World
+from tests.metastore_rows import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -372,7 +373,8 @@ def test_an_object_that_is_being_made_is_not_seen(world: World) -> None:
 
 def test_candidates_that_a_removal_is_writing_hold_up_no_others(world: World) -> None:
     world.rows.run(
-        "INSERT INTO CDS SELECT seq FROM seq_1_to_400", "INSERT INTO {state}.candidate SELECT 'CDS', CD_ID FROM CDS"
+        f"INSERT INTO CDS SELECT seq FROM {numbers(1, 400)}",
+        "INSERT INTO {state}.candidate SELECT 'CDS', CD_ID FROM CDS",
     )
     cleaner = world.cleaner()
     with world.session() as session:
@@ -524,7 +526,7 @@ def test_a_writer_waits_for_a_batch_only_as_long_as_it_lasts(world: World) -> No
     world.rows.descriptor(1, 1)
     world.rows.table(1, 1)
     world.rows.run(
-        "INSERT INTO CDS SELECT seq FROM seq_100_to_5100",
+        f"INSERT INTO CDS SELECT seq FROM {numbers(100, 5100)}",
         "INSERT INTO {state}.candidate SELECT 'CDS', CD_ID FROM CDS",
     )
     cleaner = world.cleaner()
@@ -560,7 +562,7 @@ def test_a_fence_that_falls_rolls_the_batch_back(world: World) -> None:
 
 def test_the_rate_holds_on_average(world: World) -> None:
     world.rows.run(
-        "INSERT INTO CDS SELECT seq FROM seq_1_to_3000",
+        f"INSERT INTO CDS SELECT seq FROM {numbers(1, 3000)}",
         "INSERT INTO {state}.candidate SELECT 'CDS', CD_ID FROM CDS",
     )
     cleaner = world.cleaner(rate=100)
@@ -590,11 +592,11 @@ def test_a_large_table_is_swept_in_bounded_transactions(world: World, monkeypatc
     rows.descriptor(1, 1)
     rows.table(1, 1)
     rows.run(
-        "INSERT INTO SERDES (SERDE_ID) SELECT seq FROM seq_2_to_20001",
+        f"INSERT INTO SERDES (SERDE_ID) SELECT seq FROM {numbers(2, 20001)}",
         "INSERT INTO SDS (SD_ID, CD_ID, SERDE_ID, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, NUM_BUCKETS)"
-        " SELECT seq, 1, seq, 0, 0, -1 FROM seq_2_to_20001",
+        f" SELECT seq, 1, seq, 0, 0, -1 FROM {numbers(2, 20001)}",
         "INSERT INTO PARTITIONS (PART_ID, CREATE_TIME, LAST_ACCESS_TIME, PART_NAME, SD_ID, TBL_ID)"
-        " SELECT seq, 0, 0, CONCAT('p=', seq), seq, 1 FROM seq_2_to_20001",
+        f" SELECT seq, 0, 0, CONCAT('p=', seq), seq, 1 FROM {numbers(2, 20001)}",
         "DELETE FROM PARTITIONS WHERE PART_ID % 10 = 0",
     )
     most = {"read": 0, "deleted": 0}

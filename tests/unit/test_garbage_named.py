@@ -9,6 +9,7 @@ import pytest
 
 from hopshive.garbage import GUARD, named
 from tests.garbage_world import CONFIG, Rows, World
+from tests.metastore_rows import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +94,7 @@ def test_names_wait_as_long_as_a_rename_may_take(world: World) -> None:
 
 def test_much_goes_a_part_at_a_time_and_the_counter_last(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(named, "MOST", 10)
-    world.rows.run(LEFT[0], "INSERT INTO TXN_TO_WRITE_ID SELECT seq, 'd', 't', seq FROM seq_1_to_35")
+    world.rows.run(LEFT[0], f"INSERT INTO TXN_TO_WRITE_ID SELECT seq, 'd', 't', seq FROM {numbers(1, 35)}")
     names = named.Names()
     steps = []
     left: list[object] = [("d", "t")]

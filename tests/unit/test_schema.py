@@ -19,6 +19,7 @@ from hopshive.lease import Lease
 from hopshive.schema import session
 from hopshive.schema.cascades import ADDED, SHARED, to_cascade
 from tests.metastore_db import Metastore, with_stock
+from tests.metastore_rows import numbers
 from tests.modules import run_module
 from tests.servers import MariaDB
 
@@ -626,10 +627,10 @@ def test_what_moves_is_unbound(bound: Metastore) -> None:
 
 def test_the_work_queue_is_found_by_its_index(applied: Metastore) -> None:
     applied.execute(
-        "INSERT INTO {inodes} SELECT 1, 1, CONCAT('n', seq), seq FROM seq_1_to_1000",
+        f"INSERT INTO {{inodes}} SELECT 1, 1, CONCAT('n', seq), seq FROM {numbers(1, 1000)}",
         "INSERT INTO SDS (SD_ID, IS_COMPRESSED, IS_STOREDASSUBDIRECTORIES, NUM_BUCKETS, PARTITION_ID, PARENT_ID, NAME)"
         " SELECT seq, 0, 0, 0, IF(seq % 1000, IF(seq % 10, 1, NULL), NULL), IF(seq % 1000, IF(seq % 10, 1, NULL), NULL),"
-        " IF(seq % 1000, IF(seq % 10, CONCAT('n', seq % 1000), ''), NULL) FROM seq_1_to_20000",
+        f" IF(seq % 1000, IF(seq % 10, CONCAT('n', seq % 1000), ''), NULL) FROM {numbers(1, 20000)}",
     )
     with applied.cursor() as cursor:
         query = "SELECT SD_ID, LOCATION FROM SDS WHERE PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME IS NULL LIMIT 500"

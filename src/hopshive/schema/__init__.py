@@ -57,15 +57,22 @@ def remove(
     names: Names | None = None,
     *,
     purge: bool = False,
+    only_triggers: bool = False,
     dry_run: bool = False,
     on_statement: Callable[[str], None] | None = None,
 ) -> list[str]:
     """Give back the stock schema; returns the statements. `purge` drops hopshive's own tables too.
 
+    `only_triggers` does the first part of it. Each SQL node of NDB Cluster has triggers of its own: do that on all of them first,
+    or an UPDATE through another node fails at a trigger that names a column which has gone.
     Raises SchemaError, also if a daemon leads; a lease that nobody renews is waited for.
     """
     names = names or Names()
-    return _run(server, names, lambda found: plan.absent(found, names, purge=purge), dry_run, on_statement, alone=True)
+
+    def decide(found: catalogue.Catalogue) -> list[Statement]:
+        return plan.triggerless(found, names) if only_triggers else plan.absent(found, names, purge=purge)
+
+    return _run(server, names, decide, dry_run, on_statement, alone=True)
 
 
 def check(database: Database, source: Source = "hdfs", uris: Sequence[str] = ()) -> None:

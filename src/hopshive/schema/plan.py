@@ -108,6 +108,13 @@ def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
     ]
 
 
+def triggerless(found: Catalogue, names: Names) -> list[Statement]:
+    """What `absent` begins with: our triggers go, and all the rest stays."""
+    require_names(names)
+    _require_owner(found)
+    return _triggers(found, [])
+
+
 def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[Statement]:
     """What takes it off again: the stock schema is left. With `purge`, our own schemas go too, and the journal with them.
 
