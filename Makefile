@@ -6,6 +6,10 @@ VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
 # Named by what it was made from and for, so that a changed lock or a moved tree makes it anew.
 VENV_READY := $(VENV)/.ready-$(shell { echo $(CURDIR); cat requirements/dev.txt pyproject.toml; } | sha256sum | cut -c1-16)
+# The same for what one benchmark needs besides.
+BENCH_READY := $(VENV)/.ready-bench-$(shell cat requirements/bench.txt requirements/dev.txt | sha256sum | cut -c1-16)
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade \
+	--custom-compile-command "make lock"
 INVENTORY ?= inventories/lab
 SCENARIO ?= default
 # Of the warehouse that `make fuzz` drives: a lab_label of an inventory.
@@ -117,6 +121,10 @@ bench-deploy: venv ## time a deployment: empty cache, warm cache, nothing to do
 bench-consistency: venv ## measure how the metastore follows the file system (ARGS="--only restore --scale 0.1")
 	$(BIN)/python -m tests.bench.consistency $(ARGS)
 
+.PHONY: bench-database
+bench-database: $(BENCH_READY) ## MariaDB and NDB compared: plans of TPC-DS, metastore calls (HOPSHIVE_NDB_TARBALL)
+	$(BIN)/python -m tests.bench.database $(ARGS)
+
 .PHONY: docs
 docs: venv ## write the generated parts of docs/ anew
 	$(BIN)/python -m hopshive.variables_doc
@@ -127,7 +135,11 @@ venv: $(VENV_READY) ## make or refresh .venv from requirements/dev.txt
 $(VENV_READY):
 	@requirements/venv.sh $(VENV) $@
 
+$(BENCH_READY): $(VENV_READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	@touch $@
+
 .PHONY: lock
-lock: venv ## write requirements/dev.txt anew from dev.in and pyproject.toml
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade \
-		--custom-compile-command "make lock" --output-file requirements/dev.txt pyproject.toml requirements/dev.in
+lock: venv ## write requirements/dev.txt anew from dev.in and pyproject.toml, and bench.txt from bench.in
+	$(COMPILE) --output-file requirements/dev.txt pyproject.toml requirements/dev.in
+	$(COMPILE) --constraints requirements/dev.txt --output-file requirements/bench.txt requirements/bench.in

@@ -15,27 +15,30 @@ import pytest
 from tests.servers import MariaDB, free_port, running, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 # Enough for the metastore's schema with what a few tests beside each other need of it.
+DATA_NODES: dict[str, object] = {
+    "NoOfReplicas": 2,
+    "DataMemory": "256M",
+    "SharedGlobalMemory": "20M",
+    "RedoBuffer": "8M",
+    "FragmentLogFileSize": "8M",
+    "NoOfFragmentLogFiles": 4,
+    "MaxNoOfExecutionThreads": 2,
+    "AutomaticThreadConfig": 0,
+    "Numa": 0,
+    "MaxNoOfConcurrentOperations": "64K",
+    "MaxNoOfConcurrentTransactions": 1024,
+    "MaxNoOfTables": 1024,
+    "MaxNoOfOrderedIndexes": 2048,
+    "MaxNoOfUniqueHashIndexes": 1024,
+    "MaxNoOfAttributes": 8000,
+    "MaxNoOfTriggers": 16000,
+}
 CONFIG = """
 [ndbd default]
-NoOfReplicas = 2
-DataMemory = 256M
-SharedGlobalMemory = 20M
-RedoBuffer = 8M
-FragmentLogFileSize = 8M
-NoOfFragmentLogFiles = 4
-MaxNoOfExecutionThreads = 2
-AutomaticThreadConfig = 0
-Numa = 0
-MaxNoOfConcurrentOperations = 64K
-MaxNoOfConcurrentTransactions = 1024
-MaxNoOfTables = 1024
-MaxNoOfOrderedIndexes = 2048
-MaxNoOfUniqueHashIndexes = 1024
-MaxNoOfAttributes = 8000
-MaxNoOfTriggers = 16000
+{data}
 HostName = 127.0.0.1
 [ndb_mgmd]
 NodeId = 1
@@ -84,15 +87,26 @@ def unpack_ndb(directory: Path) -> Path:
 
 
 @contextmanager
-def run_ndb(directory: Path, home: Path, *, sql_nodes: int = 1) -> Iterator[Ndb]:
-    """A new cluster on 127.0.0.1; about a quarter of a minute to start. About 2 GiB of memory."""
+def run_ndb(
+    directory: Path,
+    home: Path,
+    *,
+    sql_nodes: int = 1,
+    data: Mapping[str, object] = DATA_NODES,
+    settings: Sequence[str] = SQL_NODE,
+) -> Iterator[Ndb]:
+    """A new cluster on 127.0.0.1; about a quarter of a minute to start. About 2 GiB of memory.
+
+    `data` are settings of the data nodes, `settings` arguments of each SQL node.
+    """
     port = free_port()
     numbers = range(51, 51 + sql_nodes)
     for name in ("1", "11", "12", "management"):
         (directory / name).mkdir()
     sql = "\n".join(f"[mysqld]\nNodeId = {number}\nHostName = 127.0.0.1" for number in numbers)
     config = directory / "config.ini"
-    config.write_text(CONFIG.format(port=port, directory=directory, sql=f"{sql}\n[api]\n[api]\n"))
+    of_data = "\n".join(f"{name} = {value}" for name, value in data.items())
+    config.write_text(CONFIG.format(port=port, directory=directory, data=of_data, sql=f"{sql}\n[api]\n[api]\n"))
     connect = f"127.0.0.1:{port}"
     environment = {"LD_LIBRARY_PATH": str(home / "lib/private")}
     with ExitStack() as stack:
@@ -118,12 +132,12 @@ def run_ndb(directory: Path, home: Path, *, sql_nodes: int = 1) -> Iterator[Ndb]
             )
         waiter = [str(home / "bin/ndb_waiter"), f"--ndb-connectstring={connect}", "--timeout=90"]
         subprocess.run(waiter, check=True, env={**os.environ, **environment}, stdout=log.open("ab"))
-        servers = [stack.enter_context(_run_sql_node(directory, home, connect, number)) for number in numbers]
+        servers = [stack.enter_context(_run_sql_node(directory, home, connect, number, settings)) for number in numbers]
         yield Ndb(directory, home, connect, tuple(servers))
 
 
 @contextmanager
-def _run_sql_node(directory: Path, home: Path, connect: str, number: int) -> Iterator[MariaDB]:
+def _run_sql_node(directory: Path, home: Path, connect: str, number: int, settings: Sequence[str]) -> Iterator[MariaDB]:
     place = directory / str(number)
     place.mkdir()
     user = ["--user=root"] if os.geteuid() == 0 else []
@@ -141,7 +155,7 @@ def _run_sql_node(directory: Path, home: Path, connect: str, number: int) -> Ite
     found = MariaDB(place, str(place / "s"), free_port())
     argv = [
         *server,
-        *SQL_NODE,
+        *settings,
         f"--ndb-connectstring={connect}",
         f"--ndb-nodeid={number}",
         f"--server-id={number}",

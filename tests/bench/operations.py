@@ -50,14 +50,14 @@ def measure(rig: Rig, scale: float) -> list[Measurement]:
     with rig.database(DB, consistent=False) as metastore, rig.metastore(DB) as port, ExitStack() as stack:
         clients = [stack.enter_context(rig.client(port)) for _ in range(CLIENTS)]
         clients[0].create_database(DB, f"{rig.uri}/warehouse/{DB}.db")
-        _round(rig, clients, max(3, round(WARM * scale)) // CLIENTS, {})
+        work_through(rig, clients, max(3, round(WARM * scale)) // CLIENTS, {})
         kind = STOCK
         for _ in range(TURNS):
             for wanted in ORDER:
                 kind = _change(metastore, kind, wanted)
                 with _mirror(rig, metastore, clients[0], running=wanted == MIRROR) as daemon:
                     before, began = daemon.cpu_s() if daemon else 0.0, time.perf_counter()
-                    rates[wanted].append(_round(rig, clients, cycles, calls[wanted]))
+                    rates[wanted].append(work_through(rig, clients, cycles, calls[wanted]))
                     if daemon:
                         shares.append((daemon.cpu_s() - before) / (time.perf_counter() - began))
     results = [Measurement(f"metastore operations, {kind}", median(rates[kind]), "1/s") for kind in rates]
@@ -101,7 +101,7 @@ def _mirror(rig: Rig, metastore: Metastore, client: ThriftMetastore, *, running:
         yield daemon
 
 
-def _round(rig: Rig, clients: list[ThriftMetastore], cycles: int, times: Times) -> float:
+def work_through(rig: Rig, clients: list[ThriftMetastore], cycles: int, times: Times) -> float:
     """Operations a second of all clients together."""
     own: list[Times] = [{} for _ in clients]
     failures: list[Exception] = []

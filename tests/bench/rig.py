@@ -202,7 +202,7 @@ class Rig:
         conf = self.site(database, port)
         name, log = "org.apache.hadoop.hive.metastore.HiveMetaStore", self.directory / f"metastore.{database}.log"
         with run_java(
-            name, self._classpath(conf), log, ["-p", str(port)], environment=self._environment(conf), jvm=METASTORE_JVM
+            name, self.classpath(conf), log, ["-p", str(port)], environment=self.environment(conf), jvm=METASTORE_JVM
         ):
             wait_for(Target("metastore", "127.0.0.1", port), 120)
             yield port
@@ -222,17 +222,19 @@ class Rig:
         own = free_port()
         conf = self.site(database, port, own)
         name, log = "org.apache.hive.service.server.HiveServer2", self.directory / f"server2.{database}.log"
-        with run_java(name, self._classpath(conf), log, environment=self._environment(conf), jvm=SERVER2_JVM):
+        with run_java(name, self.classpath(conf), log, environment=self.environment(conf), jvm=SERVER2_JVM):
             session = HiveSession("127.0.0.1", own, self.hdfs.user, timeout=3600)
             session.wait(180)
             yield session
             session.close()
 
-    def _classpath(self, conf: Path) -> list[str]:
+    def classpath(self, conf: Path) -> list[str]:
+        """Of a metastore or a HiveServer2."""
         hive = [f"{self.hive}/lib/*", f"{self.connector}/*"]
         return [str(conf), *hive, *hadoop_classpath(self.hadoop, logging=False)]
 
-    def _environment(self, conf: Path) -> dict[str, str]:
+    def environment(self, conf: Path) -> dict[str, str]:
+        """Of the same."""
         return {
             "HADOOP_USER_NAME": self.hdfs.user,
             "HADOOP_CONF_DIR": str(conf),

@@ -117,6 +117,25 @@ class ThriftMetastore:
         """With its directory and partitions."""
         self._call("drop_table", {1: (TType.STRING, database), 2: (TType.STRING, name), 3: (TType.BOOL, True)})
 
+    def add_described(self, database: str, table: str, parts: Sequence[tuple[str, Fields, dict[str, str]]]) -> None:
+        """Partitions by one key: the value, the storage descriptor and the parameters of each."""
+        partitions: list[Fields] = [
+            {
+                1: (TType.LIST, (TType.STRING, [value])),
+                2: (TType.STRING, database),
+                3: (TType.STRING, table),
+                6: (TType.STRUCT, descriptor),
+                7: (TType.MAP, parameters),
+            }
+            for value, descriptor, parameters in parts
+        ]
+        self._call("add_partitions", {1: (TType.LIST, (TType.STRUCT, partitions))})
+
+    def set_statistics(self, statistics: Sequence[Fields]) -> None:
+        """Statistics of the columns of tables or partitions, each a struct ColumnStatistics, as ANALYZE writes them."""
+        request: Fields = {1: (TType.LIST, (TType.STRUCT, statistics)), 5: (TType.STRING, "hive")}
+        self._call("set_aggr_stats_for", {1: (TType.STRUCT, request)})
+
     def _call(self, method: str, arguments: Fields) -> Any:
         result = call(self._stream, method, arguments)
         for number, value in result.items():
