@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hopshive.foreign_keys import ForeignKey, outgoing
-from hopshive.schema.cascades import DATABASE_KEY, INODE_KEY, dependants
+from hopshive.schema.cascades import DATABASE_KEY, INODE_KEY, in_one_piece
 from hopshive.schema.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def _longest(
 ) -> dict[tuple[str, str], int]:
     """Reads whole tables, but only before their columns were changed."""
     found = {}
-    for table in sorted({key.table for key in dependants(foreign_keys)}):
+    for table in in_one_piece(foreign_keys):
         for column in columns[table].values():
             if column.is_apart:
                 sql = f"SELECT COALESCE(MAX(CHAR_LENGTH({column.name})), 0) FROM {table}"

@@ -1,4 +1,5 @@
-"""On NDB: columns of the tables that go with an object are made such that a cascade can delete their rows.
+"""On NDB: columns of the tables that go with an object are made such that a cascade can delete their rows, and columns of tables
+that are read for many objects at once such that NDB does that.
 
 NDB refuses ON DELETE CASCADE where the child table has a column whose values lie outside of the row, a TEXT or a BLOB (error
 21034). Such a column becomes a VARCHAR or VARBINARY, as long as a row has room for. What does not fit is refused by the server
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hopshive.schema.cascades import dependants
+from hopshive.schema.cascades import in_one_piece
 from hopshive.schema.catalogue import NDB
 from hopshive.schema.errors import SchemaError
 
@@ -33,7 +34,7 @@ def narrowings(found: Catalogue) -> Iterator[tuple[str, list[str]]]:
     """For each table that needs it, the clauses of its ALTER TABLE. Raises SchemaError for a value that would not fit."""
     if found.engine != NDB:
         return
-    for table in sorted({key.table for key in dependants(found.foreign_keys)}):
+    for table in in_one_piece(found.foreign_keys):
         columns = found.columns[table].values()
         apart = [column for column in columns if column.is_apart]
         if not apart:
