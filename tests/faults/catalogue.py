@@ -155,12 +155,11 @@ def catalogue() -> Iterator[Fault]:
     components = ("metastore", "server2", "ndb_sql", "ndb_data", "namenode", "resourcemanager", "zookeeper", "cleaner")
     for component in components:
         bounds = METASTORE if component == "metastore" else Fault.bounds
-        short = component in ("metastore", "server2", "namenode", "cleaner")
-        yield Fault(f"kill -9 of {component}", _kill(component), (component,), bounds, short=short)
+        yield Fault(f"kill -9 of {component}", _kill(component), (component,), bounds, short=component == "namenode")
     for component in components:
         bounds = METASTORE if component == "metastore" else Fault.bounds
-        short = component in ("metastore", "namenode")
-        yield Fault(f"{component} frozen for {FROZEN:.0f} s", _freeze(component), (component,), bounds, short=short)
+        yield Fault(f"{component} frozen for {FROZEN:.0f} s", _freeze(component), (component,), bounds)
+    yield Fault("metastore frozen for 15 s", _freeze("metastore", 15), ("metastore",), METASTORE, short=True)
     yield Fault("cleaner parted from the database", _part([3306], "mariadb"), ("mariadb", "cleaner"))
     yield Fault("cleaner parted from the database", _part([3306], "ndb_sql"), ("ndb_sql", "cleaner"))
     yield Fault("cleaner parted from the NameNodes", _part([8020], "namenode"), ("cleaner",))

@@ -318,6 +318,29 @@ def test_a_second_address_is_tried_and_stays_first(hdfs: Hdfs) -> None:
         assert namenode._addresses == [("127.0.0.1", hdfs.rpc_port), down]
 
 
+def test_of_several_only_one_that_may_write_is_believed_what_is_absent(
+    hdfs: Hdfs, namenode: NameNode, top: str
+) -> None:
+    there, absent = top, f"{top}/absent"
+    with NameNode([("127.0.0.1", hdfs.rpc_port), ("127.0.0.1", free_port())], hdfs.user) as several:
+        before = several.current_txid()
+        root = several.entry("/")
+        assert [entry is None for entry in several.sure_entries([there, absent])] == [False, True]
+        # It was asked to write, and wrote what was there.
+        assert several.current_txid() == before + 1
+        assert several.entry("/") == root
+        # It cannot write, as one that the JournalNodes refuse.
+        ask(namenode, "setSafeMode", {1: SAFEMODE_ENTER})
+        try:
+            assert several.entries([absent]) == [None]
+            assert several.sure_entries([there]) != [None]
+            with pytest.raises(NameNodeUnavailable):
+                several.sure_entries([absent])
+            assert namenode.sure_entries([absent]) == [None]
+        finally:
+            ask(namenode, "setSafeMode", {1: SAFEMODE_LEAVE})
+
+
 def test_a_connection_that_ended_is_made_anew(hdfs: Hdfs) -> None:
     with NameNode([("127.0.0.1", hdfs.rpc_port)], hdfs.user) as namenode:
         identity = namenode.identity()

@@ -17,6 +17,17 @@ from tests.warehouse.hosts import ROOT, find_lab
 # The scenario's log is of what users run.
 os.environ.pop("ANSIBLE_LOG_PATH", None)
 
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long: not in the short form, which CI runs; LONG=1 runs it")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("LONG") != "1":
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
 Play = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

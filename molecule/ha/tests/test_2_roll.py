@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from hopshive.health import wait_for
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ def test_a_setting_that_breaks_the_first_replica_stops_there(site: Site, play: P
         wait_for(site.target("metastore", host), 30)
 
 
+@pytest.mark.long
 def test_a_rolling_restart_restarts_each_replica(site: Site, play: Play) -> None:
     before = [started(site, host) for host in site.lab.group("metastore")]
     done = play("playbooks/rolling_restart.yml", "-e", "component=metastore")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.faults.site import Site
 
 
+@pytest.mark.long
 def test_a_replica_and_workers_are_added_and_leave_again(
     site: Site, play: Play, inventory_with: Callable[..., Path]
 ) -> None:
@@ -38,6 +39,7 @@ def test_a_replica_and_workers_are_added_and_leave_again(
     assert done.returncode == 0, done.stdout[-3000:]
 
 
+@pytest.mark.long
 def test_a_hiveserver2_leaves_the_discovery_first(site: Site, play: Play) -> None:
     host = site.lab.group("server2")[1]
     done = play("playbooks/decommission.yml", "-e", "component=server2", "-e", f"host={host.name}")

@@ -68,11 +68,15 @@ class Returns:
         return hash(path) in self._paths or ("=" in name and hash(parent) in self._partitioned)
 
 
-def look(namenode: NameNode, paths: Iterable[str]) -> Found:
-    """Ask for the inodes of some paths and of all above them, in one round trip. Raises NameNodeError."""
+def look(namenode: NameNode, paths: Iterable[str], *, sure: bool = False) -> Found:
+    """Ask for the inodes of some paths and of all above them, in one round trip. Raises NameNodeError.
+
+    With `sure` an absence is believed only of the NameNode that may write (`NameNode.sure_entries`): for removals.
+    """
     wanted = sorted({prefix for path in paths for prefix in prefixes(path)})
     found = Found({"/": ROOT})
-    for path, entry in zip(wanted, namenode.entries(wanted), strict=True):
+    entries = namenode.sure_entries(wanted) if sure else namenode.entries(wanted)
+    for path, entry in zip(wanted, entries, strict=True):
         if entry is not None:
             # An inode is followed by one path: in a snapshot it has another one, whose directory goes with the snapshot.
             found.ids[path] = -abs(path_hash(path)) if has_twin(path) else entry.file_id

@@ -200,7 +200,7 @@ def _beneath(context: Context, sd_ids: Sequence[int]) -> int:
 def examine(context: Context, page: Sequence[Bound]) -> Survey:
     """Ask the NameNode for bound descriptors; those whose directory is there are bound to what it is now."""
     paths = {one.sd_id: path for one in page if (path := context.file_system.path_of(one.location))}
-    found = look(context.namenode, paths.values())
+    found = look(context.namenode, paths.values(), sure=True)
     survey = Survey([one for one in page if one.sd_id in paths and paths[one.sd_id] not in found.ids])
     keys = {one.sd_id: new for one in page if one.sd_id in paths and (new := found.key(paths[one.sd_id]))}
     moved = {one.sd_id: one.location for one in page if one.sd_id in keys and keys[one.sd_id] != one.key}
@@ -340,7 +340,7 @@ def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound], 
 def _still_absent(context: Context, some: Sequence[Bound]) -> list[Bound]:
     """Those whose directory has not come back; the others are put into the queue."""
     paths = {one.sd_id: context.file_system.path_of(one.location) or "" for one in some}
-    found = look(context.namenode, paths.values())
+    found = look(context.namenode, paths.values(), sure=True)
     survey = Survey([one for one in some if paths[one.sd_id] not in found.ids])
     _spare_databases(context, survey)
     back = {one.sd_id: one.location for one in some if paths[one.sd_id] in found.ids}
@@ -360,7 +360,7 @@ def process_missing(context: Context, due: Sequence[Recheck]) -> int:
         rows, queued = _read(tx, wanted)
     over = [one.id for sd_id, one in wanted.items() if sd_id not in rows and sd_id not in queued]
     paths = {sd_id: path for sd_id, location in rows.items() if (path := context.file_system.path_of(location))}
-    found = look(context.namenode, paths.values())
+    found = look(context.namenode, paths.values(), sure=True)
     there = {sd_id: path for sd_id, path in paths.items() if found.key(path)}
     # By another configuration than the one that missed them.
     elsewhere = rows.keys() - paths.keys()

@@ -163,6 +163,26 @@ class NameNode:
         calls = [self._call("getFileInfo", {1: _checked(path)}) for path in paths]
         return [_entry(path, answer) for path, answer in zip(paths, self._answers(calls, ABSENT), strict=True)]
 
+    def sure_entries(self, paths: Sequence[str]) -> list[Entry | None]:
+        """As `entries`; but of several NameNodes, if something is absent, only the one that may write is believed.
+
+        A NameNode that hung, or was parted from the others, answers for a moment as if it were still active, from a namespace
+        in which what was made since is missing. It can write nothing any more: the JournalNodes refuse it. So once an absence
+        was told, the same NameNode has to set the root's time of modification to what it is. Raises NameNodeUnavailable if it
+        cannot.
+        """
+        found = self.entries(paths)
+        if len(self._addresses) > 1 and None in found:
+            asked = self._addresses[0]
+            (root,) = self._answers([self._call("getFileInfo", {1: "/"})])
+            if isinstance(root, RemoteError):
+                raise self._refusal(root, "getFileInfo")
+            unchanged = (1 << 64) - 1
+            self._one(self._call("setTimes", {1: "/", 2: _status("", root.message(1)).modified, 3: unchanged}))
+            if self._addresses[0] != asked:
+                raise self._unavailable(f"took over from {_shown(asked)} in the middle of a question")
+        return found
+
     def chain(self, path: str) -> Chain | None:
         """The inodes from below the root to a path, empty for the root; None if the path is not there.
 
