@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
 DATABASE = "faults"
 LOCATION = "/warehouse/hopshive/external/faults.db"
 ROWS = f"{DATABASE}.inserted"
-# How long one beeline may take, in seconds; it gives up by itself much earlier.
+# How long somebody waits for one beeline before he tries again, in seconds: what is under way with a host that is gone may hang.
+PATIENCE = 20
 BEELINE_TIMEOUT = 240
 # How long Hadoop's clients look for the active NameNode, about, in seconds.
 FAILOVER = 120
@@ -158,7 +158,7 @@ class HiveRows(Client):
     def call(self, number: int) -> None:
         try:
             with self.record.call("hive", CommandError):
-                self.beeline(f"INSERT INTO {ROWS} VALUES ({number})")
+                self.beeline(f"INSERT INTO {ROWS} VALUES ({number})", PATIENCE)
         except CommandError:
             return
         with self.ledger.lock:
@@ -173,15 +173,22 @@ class HiveRows(Client):
         """The tables of the database, as HiveServer2 sees them. Raises CommandError."""
         return set(self.beeline(f"SHOW TABLES IN {DATABASE}").split())
 
-    def beeline(self, statement: str) -> str:
-        """What beeline prints. Raises CommandError."""
-        try:
-            return self._host.run(
-                "beeline", "-n", "hive", "-p", "", "--silent=true", "--outputformat=tsv2", "--showHeader=false", "-e", statement,
-                user="spark", timeout=BEELINE_TIMEOUT,
-            ).stdout  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise CommandError(f"beeline did not end within {BEELINE_TIMEOUT} s: {statement}") from None
+    def beeline(self, statement: str, timeout: float = BEELINE_TIMEOUT - 10) -> str:
+        """What beeline prints. Raises CommandError, with exit code 124 after `timeout` seconds."""
+        options = (
+            "-n",
+            "hive",
+            "-p",
+            "",
+            "--silent=true",
+            "--outputformat=tsv2",
+            "--showHeader=false",
+            "-e",
+            statement,
+        )
+        return self._host.run(
+            "timeout", f"{timeout:.0f}", "beeline", *options, user="spark", timeout=BEELINE_TIMEOUT
+        ).stdout
 
 
 class Deletions(Client):
