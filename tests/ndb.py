@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DATA_NODES: dict[str, object] = {
     "NoOfReplicas": 2,
     "DataMemory": "256M",
-    "SharedGlobalMemory": "20M",
+    "SharedGlobalMemory": "64M",
     "RedoBuffer": "8M",
     "FragmentLogFileSize": "8M",
     "NoOfFragmentLogFiles": 4,

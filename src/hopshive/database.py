@@ -23,8 +23,9 @@ Row = tuple[Any, ...]
 
 # Seconds that a statement waits for a row that somebody else has locked.
 LOCK_WAIT = 5
-# Somebody else held a row too long, or two transactions waited for each other: the same again may succeed.
-_CONTENTION = frozenset({ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.CHECKREAD})
+# Somebody else held a row too long, or two transactions waited for each other: the same again may succeed. So it may after what
+# NDB calls a temporary error: a data node went, or a buffer was full.
+_CONTENTION = frozenset({ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.CHECKREAD, ER.GET_TEMPORARY_ERRMSG})
 _GONE = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_CONN_HOST_ERROR, CR.CR_CONNECTION_ERROR})
 # Shutdown in progress; the connection was killed; too many connections; the server does not take connections yet.
 _GONE_ALSO = frozenset({1053, 1927, 1040, 3169, 4031, 1317, 0})

@@ -50,7 +50,8 @@ class Locked(Generic[Key]):
 
         Where the server skips what is locked, that is up to `work`. Raises what a transaction does; Contention only there.
         """
-        left = deque([list(keys)])
+        wanted = list(keys)
+        left = deque([wanted] if wanted else [])
         results: list[Result] = []
         failed = 0
         while left and failed < MOST_FAILED:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from tests.warehouse.hiveserver2 import HiveSession
 
 # Rounds of each database, by the number of clients; in a round each client plans each query once.
-ROUNDS = {1: 7, 4: 4, 16: 2}
+ROUNDS = {1: 6, 4: 2, 16: 2}
 # Rounds of four clients before anything is measured, until the JVMs have compiled what they run.
-WARM = 4
+WARM = 2
 # The first line of each plan: made by cost, from statistics.
 PLANNED = "Plan optimized by CBO"
 # NDB's time in times of MariaDB's.
