@@ -11,6 +11,7 @@ import pymysql
 from hopshive.config import CleanerConfig, Config, HdfsConfig
 from hopshive.database import Database, login, render
 from hopshive.garbage import Cleaner
+from hopshive.locked import AGAIN
 from hopshive.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ CONFIG = Config(
     hdfs=HdfsConfig(uris=["hdfs://lab"], namenodes=["localhost:1"]),
     cleaner=CleanerConfig(sweep_interval=3600.0, rate=1_000_000),
 )
+# Seconds after which what was locked is tried again, on any database.
+LATER = AGAIN + 1
 # Everything that a test may have written, with what refers to it first.
 TABLES = (
     "KEY_CONSTRAINTS",

@@ -92,7 +92,8 @@ class Site:
         made = Metastore(self.nodes[0], server, own_names("metastore"))
         for node in self.nodes:
             schema.apply(replace(server, unix_socket=node.socket), made.names)
-            node.execute(f"CREATE USER {USER}@'%' IDENTIFIED BY '{USER}'", f"GRANT ALL ON *.* TO {USER}@'%'")
+        # With all privileges goes that of being known to all SQL nodes (NDB_STORED_USER).
+        self.nodes[0].execute(f"CREATE USER {USER}@'%' IDENTIFIED BY '{USER}'", f"GRANT ALL ON *.* TO {USER}@'%'")
         return made
 
     def site(self, kind: str, number: int, port: int, metastore_port: int) -> Path:

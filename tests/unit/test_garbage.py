@@ -15,7 +15,7 @@ from hopshive.foreign_keys import ForeignKey
 from hopshive.garbage import GUARD, ReferencesError, counts
 from hopshive.garbage import cleaner as cleaning
 from hopshive.garbage.references import kinds
-from tests.garbage_world import CONFIG, Rows, Watched, World
+from tests.garbage_world import CONFIG, LATER, Rows, Watched, World
 from tests.metastore_rows import numbers
 
 if TYPE_CHECKING:
@@ -399,7 +399,7 @@ def test_an_uncommitted_reference_keeps_a_candidate_for_later(world: World) -> N
         assert world.rows.count("{state}.candidate") == 1
         session.execute(NEW_TABLE)
         session.connection.commit()
-    world.clock.now += 2
+    world.clock.now += LATER
     world.settle(cleaner)
     assert world.rows.ids("CDS") == [1]
     assert world.rows.count("{state}.candidate") == 0
@@ -413,7 +413,7 @@ def test_an_uncommitted_reference_that_is_rolled_back_does_not_save_it(world: Wo
         session.execute(NEW_SD.format(cd=1))
         world.settle(cleaner)
         session.connection.rollback()
-    world.clock.now += 2
+    world.clock.now += LATER
     world.settle(cleaner)
     assert world.rows.count("CDS") == 0
 
@@ -443,7 +443,7 @@ def test_a_table_that_takes_an_orphaned_descriptor_is_not_deleted_with_it(world:
         session.execute(NEW_TABLE)
         world.settle(cleaner)
         session.connection.commit()
-    world.clock.now += 2
+    world.clock.now += LATER
     world.settle(cleaner)
     assert [world.rows.count(table) for table in ("SDS", "TBLS")] == [1, 1]
 
@@ -512,7 +512,7 @@ def test_a_table_and_its_descriptor_stand_or_fall_together_whenever_the_writer_c
         if not threads:
             break
         threads[0].join()
-        world.clock.now += 2
+        world.clock.now += LATER
         world.collect(world.cleaner())
         assert world.rows.count("TBLS") == world.rows.count("SDS"), at
         outcomes.add(world.rows.count("TBLS"))
@@ -537,7 +537,7 @@ def test_a_writer_waits_for_a_batch_only_as_long_as_it_lasts(world: World) -> No
         # Nor does the cleaner wait for the row that it has locked.
         assert world.rows.ids("CDS") == [1]
         session.connection.commit()
-    world.clock.now += 2
+    world.clock.now += LATER
     world.settle(cleaner)
     assert world.rows.ids("CDS") == [1]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.garbage import GUARD, named
-from tests.garbage_world import CONFIG, Rows, World
+from tests.garbage_world import CONFIG, LATER, Rows, World
 from tests.metastore_rows import numbers
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def test_a_write_id_that_is_being_allocated_is_waited_for(world: World, counter:
         session.execute("INSERT INTO TXN_TO_WRITE_ID VALUES (20, 'd', 't', 8)")
         session.connection.commit()
         worker.join()
-    world.clock.now += 2
+    world.clock.now += LATER
     world.settle(cleaner)
     assert world.rows.run("SELECT NWI_NEXT FROM NEXT_WRITE_ID") == [(9,)]
     assert world.rows.count("TXN_TO_WRITE_ID") == 3
