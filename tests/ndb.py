@@ -63,6 +63,15 @@ SQL_NODE = [
     "--skip-name-resolve",
     "--innodb-buffer-pool-size=32M",
 ]
+# As the role sets it for who follows the binary log.
+BINLOG = [
+    *SQL_NODE,
+    "--log-bin=binlog",
+    "--ndb-log-bin=ON",
+    "--ndb-log-updated-only=OFF",
+    "--binlog-row-metadata=FULL",
+    "--binlog-do-db=metastore",
+]
 
 
 @dataclass(frozen=True)
