@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tarfile
 from contextlib import ExitStack, contextmanager
@@ -82,6 +83,8 @@ class Ndb:
     home: Path
     connect: str
     sql: tuple[MariaDB, ...]
+    # What is started afterwards, and ends with it.
+    later: ExitStack
 
 
 def unpack_ndb(directory: Path) -> Path:
@@ -93,6 +96,28 @@ def unpack_ndb(directory: Path) -> Path:
         archive.extractall(directory, filter="data")
     (home,) = directory.iterdir()
     return home
+
+
+@contextmanager
+def killed(cluster: Ndb, number: int) -> Iterator[None]:
+    """One of the SQL nodes is killed, is away for the block, and is there again afterwards until the cluster ends."""
+    node = cluster.sql[number]
+    pid = int((node.directory / "pid").read_text())
+    argv = Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
+    os.kill(pid, signal.SIGKILL)
+    log = node.directory / "log"
+    wait_until(lambda: not node.answers(), "the end of the SQL node", log)
+    yield
+    environment = {"LD_LIBRARY_PATH": str(cluster.home / "lib/private")}
+    cluster.later.enter_context(running(argv, log, environment))
+    wait_until(lambda: joined(node), "the SQL node", log, 120)
+
+
+def joined(node: MariaDB) -> bool:
+    """Whether an SQL node takes part in the cluster."""
+    return node.answers() and node.execute(
+        "SELECT COUNT(*) FROM information_schema.ENGINES WHERE ENGINE = 'ndbcluster' AND SUPPORT IN ('YES', 'DEFAULT')"
+    ) == [(1,)]
 
 
 @contextmanager
@@ -142,7 +167,7 @@ def run_ndb(
         waiter = [str(home / "bin/ndb_waiter"), f"--ndb-connectstring={connect}", "--timeout=90"]
         subprocess.run(waiter, check=True, env={**os.environ, **environment}, stdout=log.open("ab"))
         servers = [stack.enter_context(_run_sql_node(directory, home, connect, number, settings)) for number in numbers]
-        yield Ndb(directory, home, connect, tuple(servers))
+        yield Ndb(directory, home, connect, tuple(servers), stack)
 
 
 @contextmanager
@@ -174,10 +199,6 @@ def _run_sql_node(directory: Path, home: Path, connect: str, number: int, settin
         f"--pid-file={place / 'pid'}",
     ]
 
-    def joined() -> bool:
-        return found.answers() and found.execute("SELECT COUNT(*) FROM information_schema.ENGINES WHERE ENGINE = 'ndbcluster'"
-            " AND SUPPORT IN ('YES', 'DEFAULT')") == [(1,)]  # fmt: skip
-
     with running(argv, log, environment):
-        wait_until(joined, "the SQL node", log, 90)
+        wait_until(lambda: joined(found), "the SQL node", log, 90)
         yield found
