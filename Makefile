@@ -94,7 +94,7 @@ integration: venv ## tests that run playbooks, daemons, and the JVMs of Hive and
 
 # What passes on NDB as on MariaDB; HOPSHIVE_NDB_TARBALL names the tarball of NDB Cluster.
 .PHONY: ndb
-ndb: venv ## tests of schema, journal, mirror, garbage and backup on a real NDB Cluster (HOPSHIVE_NDB_TARBALL)
+ndb: venv ## tests of schema, journal, mirror, garbage, backup and binary log on a real NDB Cluster (HOPSHIVE_NDB_TARBALL)
 	$(BIN)/pytest tests/ndb_cluster
 	TEST_DATABASE=ndb $(BIN)/pytest $(addprefix tests/unit/test_,closure.py transactional.py lease.py journal_record.py \
 		journal_removal.py journal_restore.py mirror.py mirror_review.py garbage.py garbage_named.py)

@@ -97,7 +97,9 @@ class JournalConfig:
 class CleanerConfig:
     """Garbage. Times in seconds."""
 
-    # Between two sweeps over whole tables; candidates of the journal are collected at once.
+    # Follow the binary log of an SQL node of NDB Cluster, where what foreign keys delete stands.
+    binary_log: bool = False
+    # Between two sweeps over whole tables; candidates of the journal and the binary log are collected at once.
     sweep_interval: float = 3600.0
     # Rows that it deletes in a second, on average.
     rate: int = 2000

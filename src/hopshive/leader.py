@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hopshive import journal, schema
 from hopshive.database import Database
 from hopshive.garbage import Cleaner
+from hopshive.garbage.binlog import Follower
 from hopshive.lease import monotonic
 from hopshive.mirror import Mirror
 from hopshive.mirror.restoring import restore
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 EVENTS_POLL = 0.02
 # Seconds from a step of the cleaner that had nothing to do to the next; it knows itself what it has to look at when.
 CLEANER_POLL = 0.2
+# The same of the follower of the binary log, which waits itself for something to come.
+BINARY_LOG_POLL = 0.0
 # Seconds beside the grace that a comparison waits for what it found to be decided.
 SETTLE = 30.0
 # Sentences on what could not be restored that a result has room for.
@@ -34,12 +37,14 @@ PROBLEMS = 10
 
 
 def duties(config: Config, metrics: Metrics) -> list[Duty]:
-    """With the source `hopsfs` there is nothing to follow."""
-    cleaner = Duty("cleaner", CLEANER_POLL, lambda database: CleanerWork(config, database, metrics))
-    if config.source == "hopsfs":
-        return [cleaner]
-    poll = min(EVENTS_POLL, config.mirror.poll)
-    return [Duty("mirror", poll, lambda database: MirrorWork(config, database, metrics)), cleaner]
+    """With the source `hopsfs` there are no NameNode's events to follow."""
+    found = [Duty("cleaner", CLEANER_POLL, lambda database: CleanerWork(config, database, metrics))]
+    if config.cleaner.binary_log:
+        found.append(Duty("binary-log", BINARY_LOG_POLL, lambda database: BinaryLogWork(database, metrics)))
+    if config.source == "hdfs":
+        poll = min(EVENTS_POLL, config.mirror.poll)
+        found.insert(0, Duty("mirror", poll, lambda database: MirrorWork(config, database, metrics)))
+    return found
 
 
 def check(config: Config, server: Server) -> Callable[[], None]:
@@ -181,3 +186,25 @@ class CleanerWork:
     def _collected(self) -> float:
         samples = (sample for family in self._metrics.garbage_collected.collect() for sample in family.samples)
         return sum(sample.value for sample in samples if sample.name.endswith("_total"))
+
+
+class BinaryLogWork:
+    """Follows the binary log of an SQL node. As `hopshive.worker.Work`."""
+
+    def __init__(self, database: Database, metrics: Metrics) -> None:
+        self._follower = Follower(database, metrics)
+
+    def start(self) -> None:
+        """Nothing is to be prepared."""
+
+    def step(self) -> bool:
+        """A little."""
+        return self._follower.step()
+
+    def close(self) -> None:
+        """End the connections to the SQL node."""
+        self._follower.close()
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Nobody asks it for anything."""
+        return {}

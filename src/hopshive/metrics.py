@@ -56,6 +56,15 @@ class Metrics:
         self.garbage = self._gauge("garbage", "Rows of a table that are candidates for collection.", "table")
         self.garbage_collected = self._counter("garbage_collected", "Rows that were collected.", "table")
 
+        self.binary_log_lag_seconds = self._gauge(
+            "binary_log_lag_seconds", "Age in seconds of the oldest event of the binary log that is yet to be read."
+        )
+        self.binary_log_candidates = self._counter("binary_log_candidates", "Candidates that the binary log told of.")
+        self.binary_log_gaps = self._counter(
+            "binary_log_gaps",
+            "Times that there was no way on in the binary log, and a sweep was asked for.",
+        )
+
         self.failing = self._gauge("failing", "1 while a duty of the leader cannot be done, else 0.", "duty")
         self.errors = self._counter("errors", "What went wrong and was tried again.", "what")
         Info("hopshive_build", "The package.", registry=self.registry).info({"version": _version()})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hopshive.database import Transaction
 
 # Raised with every change of a table below; the schema module migrates, the daemon refuses another.
-STATE_VERSION = 2
+STATE_VERSION = 3
 
 # Only with the source `hdfs`: with `hopsfs` the table is the file system's own.
 INODES = """
@@ -121,6 +121,17 @@ CREATE TABLE IF NOT EXISTS {state}.candidate (
   PRIMARY KEY (kind, id)
 ) ENGINE={engine}
 """,
+    "binary_log": """
+CREATE TABLE IF NOT EXISTS {state}.binary_log (
+  id TINYINT NOT NULL COMMENT '1: there is one row',
+  place VARCHAR(255) NOT NULL COMMENT 'host:port of the SQL node whose log is followed, or its socket',
+  uuid VARCHAR(36) NOT NULL COMMENT 'of that server',
+  file VARCHAR(255) NOT NULL,
+  `offset` BIGINT NOT NULL COMMENT 'where a transaction of the log ended: candidates tell of all before',
+  read_to DATETIME(3) NOT NULL COMMENT 'UTC: all that happened before it was read',
+  PRIMARY KEY (id)
+) ENGINE={engine}
+""",
     "request": """
 CREATE TABLE IF NOT EXISTS {state}.request (
   id BIGINT NOT NULL AUTO_INCREMENT,
@@ -157,7 +168,9 @@ MIGRATIONS: Mapping[int, tuple[str, ...]] = {
         " ADD KEY IF NOT EXISTS recheck_head (head), DROP KEY IF EXISTS recheck_path",
         "ALTER TABLE {state}.journal ADD COLUMN IF NOT EXISTS head VARBINARY(255) AS (LEFT(path, 255)) STORED,"
         " ADD KEY IF NOT EXISTS journal_head (head), DROP KEY IF EXISTS journal_beneath",
-    )
+    ),
+    # A table more, which is made with those that lack.
+    3: (),
 }
 
 

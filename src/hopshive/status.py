@@ -25,6 +25,16 @@ FOR_HUMANS = ("held", "reported")
 
 
 @dataclass(frozen=True)
+class BinaryLog:
+    """Where the log of an SQL node was read up to. `lag`: seconds; all that is older was read, as noted every ten seconds."""
+
+    place: str
+    file: str
+    offset: int
+    lag: float
+
+
+@dataclass(frozen=True)
 class Stored:
     """What the database says. Times are UTC. `lag`: seconds since the last event that was applied happened, None if none was."""
 
@@ -37,6 +47,7 @@ class Stored:
     rechecks: dict[str, int]
     fuse: str | None
     candidates: int
+    binary_log: BinaryLog | None
     restorable: int
     requests: dict[str, int]
 
@@ -118,6 +129,7 @@ class Status:
             "rechecks": stored.rechecks if stored else None,
             "fuse": stored.fuse if stored else None,
             "garbage_candidates": stored.candidates if stored else None,
+            "binary_log": stored.binary_log if stored else None,
             "restorable": stored.restorable if stored else None,
             "requests": stored.requests if stored else None,
             "namenode": self.file_system,
@@ -166,6 +178,14 @@ def read_stored(tx: Transaction) -> Stored:
         rechecks=rechecks.counts(tx),
         fuse=fuse.why(tx),
         candidates=int(tx.value("SELECT COUNT(*) FROM {state}.candidate")),
+        binary_log=_binary_log(tx),
         restorable=int(tx.value("SELECT COUNT(*) FROM {state}.journal WHERE state = 'removed'")),
         requests={str(state): int(count) for state, count in requests},
     )
+
+
+def _binary_log(tx: Transaction) -> BinaryLog | None:
+    row = tx.row(
+        "SELECT place, file, `offset`, TIMESTAMPDIFF(MICROSECOND, read_to, UTC_TIMESTAMP(6)) FROM {state}.binary_log WHERE id = 1"
+    )
+    return BinaryLog(str(row[0]), str(row[1]), int(row[2]), max(0.0, row[3] / 1e6)) if row else None

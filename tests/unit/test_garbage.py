@@ -14,6 +14,7 @@ from hopshive.database import LostLease
 from hopshive.foreign_keys import ForeignKey
 from hopshive.garbage import GUARD, ReferencesError, counts
 from hopshive.garbage import cleaner as cleaning
+from hopshive.garbage.binlog import Source, sources
 from hopshive.garbage.references import kinds
 from tests.garbage_world import CONFIG, LATER, Rows, Watched, World
 from tests.metastore_rows import numbers
@@ -53,6 +54,28 @@ def test_a_foreign_key_that_nobody_knows_protects() -> None:
 def test_a_database_without_foreign_keys_is_refused() -> None:
     with pytest.raises(ReferencesError, match="No foreign key leads to SDS of the database metastore"):
         kinds("metastore", [], ["SDS", "CDS"], {})
+
+
+def test_a_deleted_row_tells_of_what_it_referred_to() -> None:
+    keys = [
+        ForeignKey(table, "key", (column,), to, (to_column,))
+        for table, column, to, to_column in (
+            ("TBLS", "SD_ID", "SDS", "SD_ID"),
+            ("SDS", "CD_ID", "CDS", "CD_ID"),
+            ("COLUMNS_V2", "CD_ID", "CDS", "CD_ID"),
+            ("SD_PARAMS", "SD_ID", "SDS", "SD_ID"),
+            ("SKEWED_VALUES", "SD_ID_OID", "SDS", "SD_ID"),
+            ("SKEWED_VALUES", "STRING_LIST_ID_EID", "SKEWED_STRING_LIST", "STRING_LIST_ID"),
+        )
+    ]
+    indexes = {(key.table, key.column): "PRIMARY" for key in keys}
+    tables = ["SDS", "CDS", "SKEWED_STRING_LIST", "MV_CREATION_METADATA"]
+    assert sources(kinds("metastore", keys, tables, indexes)) == {
+        "TBLS": Source({"SD_ID": "SDS"}, named=True),
+        "SDS": Source({"CD_ID": "CDS"}),
+        "SKEWED_VALUES": Source({"STRING_LIST_ID_EID": "SKEWED_STRING_LIST"}),
+        "KEY_CONSTRAINTS": Source({"PARENT_CD_ID": "CDS", "CHILD_CD_ID": "CDS"}),
+    }
 
 
 # --- each kind --------------------------------------------------------------------------------------------------------

@@ -70,6 +70,9 @@ def _table(found: Status) -> Table:
             ("last comparison", moment(stored.compared_at) or "none yet"),
             ("requests", _counts(stored.requests)),
         ]
+    if stored is not None and stored.binary_log is not None:
+        at = stored.binary_log
+        rows.append(("binary log", f"{at.place}, {at.file}:{at.offset}, read {duration(at.lag)} ago"))
     if found.file_system is not None:
         rows.append(("file system", found.file_system.cluster_id))
     for name, value in rows:
