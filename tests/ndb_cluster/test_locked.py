@@ -50,6 +50,10 @@ def test_without_locks_all_is_done_in_one_transaction(database: Database) -> Non
     assert undone(database) == []
 
 
+def test_for_no_rows_nothing_is_done(database: Database) -> None:
+    assert Locked[int]().spare(database, [], work) == []
+
+
 def test_a_locked_row_is_left_alone_for_a_while_and_the_others_are_done(database: Database, server: Server) -> None:
     now = [0.0]
     locked = Locked[int](lambda: now[0])
