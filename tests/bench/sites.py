@@ -46,7 +46,7 @@ _PLACES = {
     "ndb-connectstring",
     "ndb-nodeid",
 }
-_DATA_PLACES = {"DataDir", "ServerPort"}
+_DATA_PLACES = {"DataDir", "BackupDataDir", "ServerPort"}
 _MARIADB_PLACES = {"bind-address", "port"}
 
 

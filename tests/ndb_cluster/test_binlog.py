@@ -264,6 +264,8 @@ def test_what_went_while_the_node_was_away_is_swept(world: World, cluster: Ndb) 
             with pytest.raises(DatabaseUnavailable, match="The binary log of"):
                 for _ in range(60):
                     follower.step()
+            # Cut off as well; a worker would try again.
+            world.database.close()
         world.follow(follower, lambda: world.sweeps() == 2)
         world.table(102)
         world.delete(102)
