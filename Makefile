@@ -60,8 +60,8 @@ artifacts-update: venv ## resolve a product anew and rewrite its lock: PRODUCT=h
 	$(PLAY) playbooks/artifacts_update.yml -e artifacts_update_product=$(PRODUCT)
 
 .PHONY: test
-test: venv ## everything that CI checks: lint, unit, integration, molecule default, ha and consistency
-	@for stage in test-tools lint unit integration "molecule SCENARIO=default" "molecule SCENARIO=ha" "molecule SCENARIO=consistency"; do \
+test: venv ## everything that CI checks: lint, unit, integration, molecule default and consistency
+	@for stage in test-tools lint unit integration "molecule SCENARIO=default" "molecule SCENARIO=consistency"; do \
 		began=$$SECONDS; $(MAKE) --no-print-directory $$stage || exit; echo "make $$stage took $$((SECONDS - began)) s"; \
 	done
 
