@@ -40,18 +40,23 @@ def draw(results: Path, chart: Path) -> None:
         ]
         for name in (MARIADB, NDB)
     }
-    panels.append(("Calls, by metastores", "calls a second", [str(number + 1) for number in range(REPLICAS)], bars))
-    figure, axes = pyplot.subplots(2, 2, figsize=(10, 6.4), layout="constrained")
-    for axis, (title, unit, labels, bars) in zip(axes.flat, panels, strict=True):
+    panels.append(("Calls of the metastore", "calls a second", [str(number + 1) for number in range(REPLICAS)], bars))
+    # What was not measured is not shown.
+    panels = [panel for panel in panels if all(any(heights) for heights in panel[3].values())]
+    figure, axes = pyplot.subplots(
+        -(-len(panels) // 2), 2, figsize=(10, 3.2 * -(-len(panels) // 2)), layout="constrained", squeeze=False
+    )
+    for axis in list(axes.flat)[len(panels) :]:
+        axis.set_visible(False)
+    for axis, (title, unit, labels, bars) in zip(axes.flat, panels, strict=False):
         for place, (name, heights) in enumerate(bars.items()):
             at = [number + (place - 0.5) * WIDTH for number in range(len(labels))]
             axis.bar(at, heights, WIDTH, label=name, color=COLOURS[name])
         axis.set_title(title, fontsize=11)
         axis.set_ylabel(unit)
         axis.set_xticks(range(len(labels)), labels)
+        axis.set_xlabel("query of TPC-DS" if unit == "seconds" else "metastores")
         axis.spines[["top", "right"]].set_visible(False)
-    for axis in list(axes.flat)[:3]:
-        axis.set_xlabel("query of TPC-DS")
     axes.flat[0].legend(frameon=False)
     figure.savefig(chart, format="svg", metadata={"Date": None})
     pyplot.close(figure)
