@@ -128,13 +128,14 @@ def test_it_is_asked_until_it_answers(monkeypatch: pytest.MonkeyPatch, clock: Cl
 
 @pytest.mark.parametrize("kind", sorted(health.QUESTIONS))
 def test_nobody_there_is_a_sentence_for_each_kind(kind: str, clock: Clock) -> None:
-    target = Target(kind, "127.0.0.1", free_port())
+    nobody = (f"http://127.0.0.1:{free_port()}",)
+    target = Target(kind, "127.0.0.1", free_port(), namenode=nobody, resourcemanager=nobody)
     with pytest.raises(NoAnswer) as caught:
         wait_for(target, 1, clock=clock, sleep=clock.sleep)
     message = str(caught.value).lower()
     assert message.startswith(f"{kind} at 127.0.0.1:{target.port} did not answer within 0 s (2 tries, asked for ")
     assert "connection refused" in message
-    assert message.endswith(f"see journalctl -u {COMPONENTS[kind].unit} on 127.0.0.1.")
+    assert message.endswith(f"see journalctl -u {COMPONENTS[kind.removesuffix('_leaving')].unit} on 127.0.0.1.")
 
 
 @contextmanager

@@ -57,7 +57,10 @@ class Site:
         self.inventory = "hosts.yml"
         self.variables: dict[str, Any] = dict(SMALL)
         self.groups: dict[str, dict[str, Any]] = {
-            name: {"hosts": {"one": {}}} for name in COMPONENTS if not name.startswith("ndb_")
+            name: {"hosts": {"one": {}}}
+            for name in COMPONENTS
+            # Neither another database nor several NameNodes.
+            if not name.startswith("ndb_") and name != "journalnode"
         }
 
     def run(self, *arguments: str) -> tuple[bool, str]:
