@@ -148,24 +148,35 @@ def _column(name: str, kind: str) -> Fields:
     return {1: (TType.STRING, name), 2: (TType.STRING, kind)}
 
 
-def _descriptor(location: str, *, skewed: bool = False) -> Fields:
+def storage_descriptor(
+    location: str, columns: Sequence[tuple[str, str]], classes: tuple[str, str, str], *, skewed: bool = False
+) -> Fields:
+    """A struct StorageDescriptor; columns are name and type, classes the SerDe, the input and the output format.
+
+    With `skewed` it says so of the first column and the values a and b.
+    """
+    serde, reads, writes = classes
     values = [(TType.STRING, ["a"]), (TType.STRING, ["b"])] if skewed else []
     skew: Fields = {
-        1: (TType.LIST, (TType.STRING, [COLUMNS[0][0]] if skewed else [])),
+        1: (TType.LIST, (TType.STRING, [columns[0][0]] if skewed else [])),
         2: (TType.LIST, (TType.LIST, values)),
         3: (TType.MAP, {}),
     }
-    serde: Fields = {2: (TType.STRING, _SERDE), 3: (TType.MAP, {"serialization.format": "1"})}
+    information: Fields = {2: (TType.STRING, serde), 3: (TType.MAP, {"serialization.format": "1"})}
     return {
-        1: (TType.LIST, (TType.STRUCT, [_column(name, kind) for name, kind in COLUMNS])),
+        1: (TType.LIST, (TType.STRUCT, [_column(name, kind) for name, kind in columns])),
         2: (TType.STRING, location),
-        3: (TType.STRING, _FORMAT),
-        4: (TType.STRING, _OUTPUT),
+        3: (TType.STRING, reads),
+        4: (TType.STRING, writes),
         5: (TType.BOOL, False),
         6: (TType.I32, -1),
-        7: (TType.STRUCT, serde),
+        7: (TType.STRUCT, information),
         8: (TType.LIST, (TType.STRING, [])),
         9: (TType.LIST, (TType.STRUCT, [])),
         10: (TType.MAP, {}),
         11: (TType.STRUCT, skew),
     }
+
+
+def _descriptor(location: str, *, skewed: bool = False) -> Fields:
+    return storage_descriptor(location, COLUMNS, (_SERDE, _FORMAT, _OUTPUT), skewed=skewed)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from hopshive.thrift_wire import Fields, TType
+from tests.bench.thrift_metastore import storage_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,11 @@ SCALE = 0.1
 # Partitions of one call.
 BATCH = 200
 _EPOCH = date(1970, 1, 1)
-_ORC = "org.apache.hadoop.hive.ql.io.orc."
+_ORC = (
+    "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
+    "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+    "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat",
+)
 
 
 @dataclass(frozen=True)
@@ -99,26 +104,7 @@ class Table:
             yield str(day), self._descriptor(f"{location}/{self.key}={day}"), self._size(len(self.days))
 
     def _descriptor(self, location: str) -> Fields:
-        columns: list[Fields] = [{1: (TType.STRING, one.name), 2: (TType.STRING, one.kind)} for one in self.columns]
-        serde: Fields = {2: (TType.STRING, f"{_ORC}OrcSerde"), 3: (TType.MAP, {"serialization.format": "1"})}
-        skewed: Fields = {
-            1: (TType.LIST, (TType.STRING, [])),
-            2: (TType.LIST, (TType.LIST, [])),
-            3: (TType.MAP, {}),
-        }
-        return {
-            1: (TType.LIST, (TType.STRUCT, columns)),
-            2: (TType.STRING, location),
-            3: (TType.STRING, f"{_ORC}OrcInputFormat"),
-            4: (TType.STRING, f"{_ORC}OrcOutputFormat"),
-            5: (TType.BOOL, False),
-            6: (TType.I32, -1),
-            7: (TType.STRUCT, serde),
-            8: (TType.LIST, (TType.STRING, [])),
-            9: (TType.LIST, (TType.STRUCT, [])),
-            10: (TType.MAP, {}),
-            11: (TType.STRUCT, skewed),
-        }
+        return storage_descriptor(location, [(one.name, one.kind) for one in self.columns], _ORC)
 
     def statistics(self) -> Iterator[Fields]:
         """Of the table, or of each of its partitions: structs ColumnStatistics."""
