@@ -39,10 +39,6 @@ class Fault:
     short: bool = False
 
 
-def _sleep(seconds: float) -> None:
-    time.sleep(seconds)
-
-
 def _chosen(site: Site, component: str) -> Host:
     """The replica that leads where one does, else the first one."""
     if component in ("namenode", "resourcemanager", "cleaner", "zookeeper"):
@@ -65,7 +61,7 @@ def _freeze(component: str, seconds: float = FROZEN) -> Callable[[Site], str]:
         service = site.service(component, host)
         service.pause()
         try:
-            _sleep(seconds)
+            time.sleep(seconds)
         finally:
             # A watchdog may have ended it; the one that was started since is not frozen.
             with suppress(CommandError):
@@ -91,7 +87,7 @@ def _part(ports: Sequence[int], group: str) -> Callable[[Site], str]:
             for rule in rules:
                 _netns(host, "iptables", "-I", *rule)
                 added.append(rule)
-            _sleep(AWAY)
+            time.sleep(AWAY)
         finally:
             for rule in added:
                 _netns(host, "iptables", "-D", *rule)
@@ -117,7 +113,7 @@ def _host_gone(site: Site) -> str:
     host = site.active("namenode")
     _docker("kill", host.name)
     try:
-        _sleep(AWAY)
+        time.sleep(AWAY)
     finally:
         _docker("start", host.name)
     return host.name
@@ -127,7 +123,7 @@ def _all_gone(site: Site) -> str:
     names = list(site.lab.hosts)
     _docker("kill", *names)
     try:
-        _sleep(5)
+        time.sleep(5)
     finally:
         _docker("start", *names)
     return ", ".join(names)
