@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     Run = Callable[[Sequence[str]], tuple[int, str, str]]
     Wait = Callable[[Target, float], Answer]
 
-# How long another replica may take to answer, in seconds: it may have been restarted just before.
-OTHERS_TIMEOUT = 30.0
+# How long another replica may take to answer, in seconds: it may have been started just before.
+OTHERS_TIMEOUT = 60.0
 
 
 class RollError(Exception):
