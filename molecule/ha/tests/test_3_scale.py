@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +25,8 @@ def test_a_replica_and_workers_are_added_and_leave_again(
     grown = inventory_with(metastore=[three.name], datanode=[one.name], nodemanager=[one.name])
     # A third DataNode would get a copy of each new block by default, and could not leave again.
     copies = ("-e", "cluster_replication=2")
+    # A Tez session of HiveServer2 may be there, which does not end.
+    soon = ("-e", "nodemanager_drain_timeout=20")
     done = play("site.yml", *copies, "--limit", f"{one.name},{three.name}", inventory=grown)
     assert done.returncode == 0, done.stdout[-3000:]
     for component, host in (("metastore", three), ("datanode", one), ("nodemanager", one)):
@@ -32,12 +35,32 @@ def test_a_replica_and_workers_are_added_and_leave_again(
 
     for component, host in (("metastore", three), ("nodemanager", one), ("datanode", one)):
         leaving = ("-e", f"component={component}", "-e", f"host={host.name}")
-        done = play("playbooks/decommission.yml", *copies, *leaving, inventory=grown)
+        done = play("playbooks/decommission.yml", *copies, *soon, *leaving, inventory=grown)
         assert done.returncode == 0, done.stdout[-3000:]
         with pytest.raises(NoAnswer):
             wait_for(site.target(component, host), 1)
     done = play("site.yml")
     assert done.returncode == 0, done.stdout[-3000:]
+
+    # One that was taken out may come back.
+    again = ("site.yml", *copies, "--tags", "nodemanager", "--limit", one.name)
+    done = play(*again, inventory=grown)
+    assert done.returncode == 0, done.stdout[-3000:]
+    wait_for(site.target("nodemanager", one), 60)
+    leaving = ("-e", "component=nodemanager", "-e", f"host={one.name}")
+    assert play("playbooks/decommission.yml", *soon, *leaving, inventory=grown).returncode == 0
+
+
+@pytest.mark.long
+def test_a_host_is_deployed_while_another_one_is_down(site: Site, play: Play) -> None:
+    down, host = site.active("namenode"), site.lab.one("client")
+    subprocess.run(["docker", "stop", down.name], check=True, timeout=120)
+    try:
+        done = play("site.yml", "--limit", host.name)
+    finally:
+        subprocess.run(["docker", "start", down.name], check=True, timeout=60)
+    assert done.returncode == 0, done.stdout[-3000:]
+    site.wait_healthy(300)
 
 
 @pytest.mark.long
