@@ -1,7 +1,8 @@
-"""What a leader does: mirror and cleaner, each in a thread with connections of its own, and what humans may ask of them."""
+"""What a leader does: mirror, cleaner, a look at HDFS, each in a thread with connections of its own; what humans may ask."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from hopshive import journal, schema
@@ -11,7 +12,7 @@ from hopshive.garbage.binlog import Follower
 from hopshive.lease import monotonic
 from hopshive.mirror import Mirror
 from hopshive.mirror.restoring import restore
-from hopshive.namenode import NameNode
+from hopshive.namenode import NameNode, report
 from hopshive.request import Doing, RequestFailed
 from hopshive.wording import counted
 from hopshive.worker import Duty
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
     from hopshive.metrics import Metrics
     from hopshive.request import Handler
 
+log = logging.getLogger(__name__)
+
 # Seconds between two questions for events while nothing happens: they cost next to nothing.
 EVENTS_POLL = 0.02
 # Seconds from a step of the cleaner that had nothing to do to the next; it knows itself what it has to look at when.
 CLEANER_POLL = 0.2
 # The same of the follower of the binary log, which waits itself for something to come.
 BINARY_LOG_POLL = 0.0
+# Seconds between two looks at HDFS itself.
+REPORT_POLL = 15.0
 # Seconds beside the grace that a comparison waits for what it found to be decided.
 SETTLE = 30.0
 # Sentences on what could not be restored that a result has room for.
@@ -44,6 +49,7 @@ def duties(config: Config, metrics: Metrics) -> list[Duty]:
     if config.source == "hdfs":
         poll = min(EVENTS_POLL, config.mirror.poll)
         found.insert(0, Duty("mirror", poll, lambda database: MirrorWork(config, database, metrics)))
+        found.append(Duty("report", REPORT_POLL, lambda _: ReportWork(config, metrics)))
     return found
 
 
@@ -204,6 +210,39 @@ class BinaryLogWork:
     def close(self) -> None:
         """End the connections to the SQL node."""
         self._follower.close()
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Nobody asks it for anything."""
+        return {}
+
+
+class ReportWork:
+    """Tells how HDFS itself is: space, NameNodes, DataNodes. As `hopshive.worker.Work`; no other work waits for it."""
+
+    def __init__(self, config: Config, metrics: Metrics) -> None:
+        self._config = config
+        self._metrics = metrics
+        self._said: list[str] = []
+
+    def start(self) -> None:
+        """Nothing is to be prepared."""
+
+    def step(self) -> bool:
+        """One look. A NameNode that does not answer is a part of what it tells: for the mirror to do something about."""
+        timeout = min(report.TIMEOUT, self._config.hdfs.timeout)
+        found = report.ask(self._config.namenodes, self._config.hdfs.user, timeout)
+        self._metrics.show_hdfs(found)
+        problems = found.problems
+        for sentence in problems:
+            if sentence not in self._said:
+                log.warning("%s", sentence)
+        if self._said and not problems:
+            log.info("HDFS is well again.")
+        self._said = problems
+        return False
+
+    def close(self) -> None:
+        """Nothing is kept."""
 
     def handlers(self) -> Mapping[str, Handler]:
         """Nobody asks it for anything."""

@@ -15,6 +15,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Info, disable_c
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hopshive.namenode import Report
+
 # A second series beside each counter, of which nobody makes use.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -65,9 +67,35 @@ class Metrics:
             "Times that there was no way on in the binary log, and a sweep was asked for.",
         )
 
+        self.hdfs_capacity = self._gauge("hdfs_capacity_bytes", "Space of the DataNodes.")
+        self.hdfs_remaining = self._gauge("hdfs_remaining_bytes", "Space that is left on the DataNodes.")
+        self.hdfs_safe_mode = self._gauge("hdfs_safe_mode", "1 while the active NameNode is in safe mode, else 0.")
+        self.hdfs_datanodes = self._gauge(
+            "hdfs_datanodes", "DataNodes in service: live, dead; of the live ones low or full.", "state"
+        )
+        self.hdfs_namenode_ready = self._gauge(
+            "hdfs_namenode_ready", "1 while a NameNode takes writes or could take over, else 0.", "namenode"
+        )
+        self.hdfs_namenode_full = self._gauge(
+            "hdfs_namenode_full", "1 while the disks of a NameNode have too little space for its edits.", "namenode"
+        )
+
         self.failing = self._gauge("failing", "1 while a duty of the leader cannot be done, else 0.", "duty")
         self.errors = self._counter("errors", "What went wrong and was tried again.", "what")
         Info("hopshive_build", "The package.", registry=self.registry).info({"version": _version()})
+
+    def show_hdfs(self, found: Report) -> None:
+        """How HDFS is. Of what no NameNode tells, zeros."""
+        space = found.space
+        self.hdfs_capacity.set(space.capacity if space else 0)
+        self.hdfs_remaining.set(space.remaining if space else 0)
+        self.hdfs_safe_mode.set(found.active is not None and found.active.safe_mode != "")
+        counts = {"live": space.live, "dead": space.dead, "low": space.low, "full": space.full} if space else {}
+        for state in ("live", "dead", "low", "full"):
+            self.hdfs_datanodes.labels(state=state).set(len(counts.get(state, ())))
+        for one in found.namenodes:
+            self.hdfs_namenode_ready.labels(namenode=one.address).set(one.ready)
+            self.hdfs_namenode_full.labels(namenode=one.address).set(one.full)
 
     def clear_state(self) -> None:
         """Forget what only a leader knows."""

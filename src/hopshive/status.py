@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hopshive.database import Database, DatabaseError
@@ -10,7 +10,7 @@ from hopshive.errors import Refused
 from hopshive.lease import Standing, read_standing
 from hopshive.mirror import fuse, origin, rechecks
 from hopshive.mirror.loop import counts
-from hopshive.namenode import NameNodeError
+from hopshive.namenode import NameNodeError, report
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hopshive.config import Config
     from hopshive.database import Transaction
-    from hopshive.namenode import NameNode
+    from hopshive.namenode import NameNode, Report
 
 # States of rechecks in which they wait for a human.
 FOR_HUMANS = ("held", "reported")
@@ -63,11 +63,15 @@ class FileSystem:
 
 @dataclass(frozen=True)
 class Status:
-    """All of it; what could not be asked is None, and `problems` has a sentence for it and for what is not well."""
+    """All of it; what could not be asked is None, and `problems` has a sentence for it and for what is not well.
+
+    `hdfs` is None only where no NameNode is asked.
+    """
 
     stored: Stored | None = None
     file_system: FileSystem | None = None
     unreachable: list[str] = field(default_factory=list)
+    hdfs: Report | None = None
 
     @property
     def led(self) -> bool:
@@ -104,14 +108,23 @@ class Status:
         return sentences
 
     @property
+    def hdfs_problems(self) -> list[str]:
+        """What of HDFS itself waits for a human: space, NameNodes, DataNodes."""
+        if self.hdfs is None:
+            return []
+        if self.file_system is None:
+            # Those that do not answer are among what is unreachable.
+            return [one.problem for one in self.hdfs.namenodes if one.state and one.problem]
+        return self.hdfs.problems
+
+    @property
     def problems(self) -> list[str]:
         """Sentences; none if all is well."""
         found = list(self.unreachable)
         if self.stored is not None and not self.led:
             found.append("Nobody leads: is the unit hopshive-cleaner up, and what does its journal say?")
-        if self.file_system is not None and self.file_system.safe_mode:
-            found.append("The NameNode is in safe mode: nothing is removed meanwhile.")
-        return found + self.waiting_for_humans
+        found += self.hdfs.passing if self.hdfs else []
+        return found + self.hdfs_problems + self.waiting_for_humans
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
@@ -133,14 +146,29 @@ class Status:
             "restorable": stored.restorable if stored else None,
             "requests": stored.requests if stored else None,
             "namenode": self.file_system,
+            "hdfs": _plain(self.hdfs) if self.hdfs else None,
             "problems": self.problems,
         }
+
+
+def _plain(found: Report) -> dict[str, Any]:
+    """For JSON: of the DataNodes the names of those that are not well."""
+    space = found.space
+    return {
+        "capacity": space.capacity if space else None,
+        "remaining": space.remaining if space else None,
+        "datanodes": len(space.live) if space else None,
+        "dead": list(space.dead) if space else None,
+        "full": [node.name for node in space.full] if space else None,
+        "low": [node.name for node in space.low] if space else None,
+        "namenodes": [{**asdict(one), "ready": one.ready} for one in found.namenodes],
+    }
 
 
 def read(config: Config, database: Database, namenode: NameNode | None) -> Status:
     """Ask both."""
     unreachable = []
-    stored, file_system = None, None
+    stored, file_system, hdfs = None, None, None
     try:
         with database.reading() as tx:
             stored = read_stored(tx)
@@ -155,7 +183,8 @@ def read(config: Config, database: Database, namenode: NameNode | None) -> Statu
                     origin.check(tx, config, database.server.place, identity)
         except (NameNodeError, DatabaseError, Refused) as error:
             unreachable.append(str(error))
-    return Status(stored, file_system, unreachable)
+        hdfs = report.ask(config.namenodes, config.hdfs.user, min(report.TIMEOUT, config.hdfs.timeout))
+    return Status(stored, file_system, unreachable, hdfs)
 
 
 def read_stored(tx: Transaction) -> Stored:

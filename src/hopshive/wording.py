@@ -6,3 +6,12 @@ from __future__ import annotations
 def counted(number: float, one: str, many: str = "") -> str:
     """`1 object`, `2 objects`; `many` for a word whose plural has more than an s."""
     return f"{number:.0f} {one if number == 1 else many or one + 's'}"
+
+
+def size(number: float) -> str:
+    """Bytes in the largest unit of which there is one: `512 B`, `1.5 GiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if number < 1024 or unit == "TiB":
+            break
+        number /= 1024
+    return f"{number:.3g} {unit}" if number < 1000 else f"{number:.0f} {unit}"

@@ -29,7 +29,7 @@ AFTER_SHORT = 15.0
 
 @dataclass
 class Result:
-    """What became of one fault. `broken` are the bounds that do not hold, in words."""
+    """What became of one fault. `broken` are the bounds, and what else had to hold, that do not, in words."""
 
     fault: Fault
     where: str = ""
@@ -66,11 +66,7 @@ def main(label: str, only: str, short: bool, output: Path) -> None:
     """Cause each fault, print what came of it, and end with 1 if a bound does not hold."""
     lab = find_lab(label)
     site = Site(lab)
-    faults = [
-        fault
-        for fault in catalogue()
-        if only in fault.name and (fault.short or not short) and all(lab.group(group) for group in fault.needs)
-    ]
+    faults = [fault for fault in catalogue() if only in fault.name and (fault.short or not short) and fault.fits(lab)]
     if not faults:
         click.echo(f"no fault of this lab has {only!r} in its name", err=True)
         sys.exit(2)
@@ -108,7 +104,9 @@ def one_fault(site: Site, fault: Fault, clients: list[Client], hive: HiveRows, s
     time.sleep(BEFORE)
     begin = time.monotonic()
     try:
-        result.where = fault.cause(site)
+        outcome = fault.cause(site)
+        result.where = outcome.where
+        result.broken += outcome.broken
     except (CommandError, NoAnswer, subprocess.SubprocessError) as error:
         said = getattr(error, "stdout", "") or ""
         result.broken.append(f"the fault could not be caused: {error} {said[-1500:]}")

@@ -2,41 +2,72 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hopshive import health
+from tests.faults import told
+from tests.faults.disk import small_disk
 from tests.warehouse.hosts import ROOT, CommandError
+from tests.warehouse.service import Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tests.faults.site import Site
-    from tests.warehouse.hosts import Host
+    from tests.warehouse.hosts import Host, Lab
 
 # How long a process is frozen, a host is away, a network is parted, in seconds.
 FROZEN = 60.0
 AWAY = 45.0
+# Bytes that are left first on a disk that runs full: fewer than a NameNode keeps free (dfs.namenode.resource.du.reserved).
+LOW = 64 << 20
+# Seconds for what was told before to be told again; in which a service answers after a start.
+AGAIN = 10.0
+ANSWERS = 180.0
+# Where the roles keep what is written, by component.
+DIRECTORIES = {
+    "datanode": "/var/lib/hopshive/datanode/data",
+    "journalnode": "/var/lib/hopshive/journalnode/edits",
+    "namenode": "/var/lib/hopshive/namenode/name",
+}
+ZKFC = "hadoop-hdfs-zkfc"
 # hopshive's user on the hosts (cluster_users).
 CLEANER_UID = 1516
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What was broken, for the table, and what did not hold while it was, in words."""
+
+    where: str
+    broken: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Fault:
-    """`cause` breaks something, waits, and undoes it; it returns what was broken, for the table.
+    """`cause` breaks something, waits, and undoes it.
 
     `bounds` are, by client, the longest time in seconds in which no call of it may succeed; `failures` tells whether calls may
-    fail after the clients' own retries. `short` ones make up the short form.
+    fail after the clients' own retries. It is for labs that have all groups of `needs` and none of `lacks`. `short` ones make up
+    the short form.
     """
 
     name: str
-    cause: Callable[[Site], str]
+    cause: Callable[[Site], Outcome]
     needs: tuple[str, ...] = ()
     bounds: tuple[tuple[str, float], ...] = (("spark", 30.0), ("hive", 30.0), ("hdfs", 30.0))
     failures: bool = True
     short: bool = False
+    lacks: tuple[str, ...] = ()
+
+    def fits(self, lab: Lab) -> bool:
+        """Whether a lab has what it takes."""
+        return all(lab.group(group) for group in self.needs) and not any(lab.group(group) for group in self.lacks)
 
 
 def _chosen(site: Site, component: str) -> Host:
@@ -46,17 +77,17 @@ def _chosen(site: Site, component: str) -> Host:
     return site.lab.one(component)
 
 
-def _kill(component: str) -> Callable[[Site], str]:
-    def cause(site: Site) -> str:
+def _kill(component: str) -> Callable[[Site], Outcome]:
+    def cause(site: Site) -> Outcome:
         host = _chosen(site, component)
         site.service(component, host).kill()
-        return host.name
+        return Outcome(host.name)
 
     return cause
 
 
-def _freeze(component: str, seconds: float = FROZEN) -> Callable[[Site], str]:
-    def cause(site: Site) -> str:
+def _freeze(component: str, seconds: float = FROZEN) -> Callable[[Site], Outcome]:
+    def cause(site: Site) -> Outcome:
         host = _chosen(site, component)
         service = site.service(component, host)
         service.pause()
@@ -66,15 +97,15 @@ def _freeze(component: str, seconds: float = FROZEN) -> Callable[[Site], str]:
             # A watchdog may have ended it; the one that was started since is not frozen.
             with suppress(CommandError):
                 service.resume()
-        return host.name
+        return Outcome(host.name)
 
     return cause
 
 
-def _part(ports: Sequence[int], group: str) -> Callable[[Site], str]:
+def _part(ports: Sequence[int], group: str) -> Callable[[Site], Outcome]:
     """Nothing that the leading cleaner sends to those ports arrives, nor any answer."""
 
-    def cause(site: Site) -> str:
+    def cause(site: Site) -> Outcome:
         host = site.active("cleaner")
         owner = ("-m", "owner", "--uid-owner", str(CLEANER_UID), "-j", "DROP")
         rules = [
@@ -91,7 +122,7 @@ def _part(ports: Sequence[int], group: str) -> Callable[[Site], str]:
         finally:
             for rule in added:
                 _netns(host, "iptables", "-D", *rule)
-        return host.name
+        return Outcome(host.name)
 
     return cause
 
@@ -108,7 +139,7 @@ def _docker(*arguments: str) -> str:
     return subprocess.run(["docker", *arguments], check=True, capture_output=True, text=True, timeout=120).stdout
 
 
-def _host_gone(site: Site) -> str:
+def _host_gone(site: Site) -> Outcome:
     """The host with the most that leads."""
     host = site.active("namenode")
     _docker("kill", host.name)
@@ -116,29 +147,116 @@ def _host_gone(site: Site) -> str:
         time.sleep(AWAY)
     finally:
         _docker("start", host.name)
-    return host.name
+    return Outcome(host.name)
 
 
-def _all_gone(site: Site) -> str:
+def _all_gone(site: Site) -> Outcome:
     names = list(site.lab.hosts)
     _docker("kill", *names)
     try:
         time.sleep(5)
     finally:
         _docker("start", *names)
-    return ", ".join(names)
+    return Outcome(", ".join(names))
 
 
-def _roll(component: str) -> Callable[[Site], str]:
-    def cause(site: Site) -> str:
+def _roll(component: str) -> Callable[[Site], Outcome]:
+    def cause(site: Site) -> Outcome:
         inventory = site.lab.inventory.parent
         subprocess.run(
             [".venv/bin/ansible-playbook", "-i", str(inventory), "playbooks/rolling_restart.yml", "-e", f"component={component}"],
             cwd=ROOT, check=True, capture_output=True, text=True, timeout=900,
         )  # fmt: skip
-        return ", ".join(site.lab.groups[component])
+        return Outcome(", ".join(site.lab.groups[component]))
 
     return cause
+
+
+def _datanode_full(site: Site) -> Outcome:
+    """The disk of one DataNode, to the last byte. Its blocks are linked to: all of HDFS would be too much for the small disk."""
+    host = site.lab.one("datanode")
+    service = site.service("datanode", host)
+    directory = DIRECTORIES["datanode"]
+    with small_disk(service, directory, lambda: _wait(site, "datanode", host), linked=True) as disk:
+        disk.fill()
+        began = time.monotonic()
+        broken = told.after(site, told.datanode_full(host))
+        time.sleep(max(0.0, AWAY - (time.monotonic() - began)))
+        broken += told.after(site, told.datanode_full(host), AGAIN)
+        disk.free()
+        broken += told.after(site, told.datanode_well(host))
+    return Outcome(host.name, tuple(broken))
+
+
+def _namenode_full(site: Site) -> Outcome:
+    """The disk with the edits of the active NameNode, and of the JournalNode beside it: low at first, then to the last byte."""
+    several = len(site.lab.group("namenode")) > 1
+    # The one that gets the small disk while another works, and becomes the active one then.
+    host = _standby(site) if several else site.lab.one("namenode")
+    broken: list[str] = []
+    where = host.name
+    with ExitStack() as stack:
+        disks = [
+            stack.enter_context(
+                small_disk(site.service(one, host), DIRECTORIES[one], functools.partial(_wait, site, one, host))
+            )
+            for one in ("journalnode", "namenode")
+            if host in site.lab.group(one)
+        ]
+        if several:
+            _make_active(site, host)
+        for disk in disks:
+            disk.fill(LOW)
+        began = time.monotonic()
+        broken += told.after(site, told.namenode_full(host))
+        if several and not _becomes(site, [one for one in site.lab.group("namenode") if one != host], told.TOLD):
+            broken.append(f"no other NameNode became active while that of {host.name} had no space for edits")
+        for disk in disks:
+            disk.fill()
+        time.sleep(max(0.0, AWAY - (time.monotonic() - began)))
+        broken += told.after(site, told.namenode_full(host), AGAIN)
+        for disk in disks:
+            disk.free()
+        if told.after(site, told.namenode_well(host)):
+            # As docs/troubleshooting.md says: Hadoop 3.3 does not leave the safe mode of a full disk by itself.
+            host.run("hdfs", "dfsadmin", "-safemode", "leave", user="hdfs")
+            where += ", let out of its safe mode by hand"
+            broken += told.after(site, told.namenode_well(host))
+    return Outcome(where, tuple(broken))
+
+
+def _wait(site: Site, component: str, host: Host) -> None:
+    health.wait_for(site.target(component, host), ANSWERS)
+
+
+def _standby(site: Site) -> Host:
+    active = site.active("namenode")
+    return next(host for host in site.lab.group("namenode") if host != active)
+
+
+def _make_active(site: Site, host: Host) -> None:
+    """The failover controllers beside the other NameNodes go away until this one has taken over."""
+    others = [Service(other, ZKFC) for other in site.lab.group("namenode") if other != host]
+    try:
+        for controller in others:
+            controller.stop()
+        if not _becomes(site, [host], ANSWERS):
+            raise health.NoAnswer(f"the NameNode of {host.name} did not become active within {ANSWERS:.0f} s")
+    finally:
+        for controller in others:
+            controller.start()
+
+
+def _becomes(site: Site, hosts: Sequence[Host], seconds: float) -> bool:
+    """Whether the NameNode of one of some hosts is the active one within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with suppress(health.NoAnswer):
+            if site.active("namenode") in hosts:
+                return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(1)
 
 
 METASTORE = (("spark", 5.0), ("hive", 30.0), ("hdfs", 30.0))
@@ -159,6 +277,9 @@ def catalogue() -> Iterator[Fault]:
     yield Fault("cleaner parted from the database", _part([3306], "mariadb"), ("mariadb", "cleaner"))
     yield Fault("cleaner parted from the database", _part([3306], "ndb_sql"), ("ndb_sql", "cleaner"))
     yield Fault("cleaner parted from the NameNodes", _part([8020], "namenode"), ("cleaner",))
+    yield Fault("disk full on a DataNode", _datanode_full, ("datanode", "cleaner"))
+    yield Fault("disk full on a NameNode's edits", _namenode_full, ("journalnode", "cleaner"))
+    yield Fault("disk full on the only NameNode's edits", _namenode_full, ("cleaner",), ANY, lacks=("journalnode",))
     yield Fault("host gone and back", _host_gone, short=True)
     for component in ("metastore", "ndb_sql", "ndb_data"):
         yield Fault(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from hopshive.namenode import report
 from tests.live_site import LEASE, Site, run_site
 
 if TYPE_CHECKING:
@@ -40,11 +41,16 @@ def test_one_of_two_daemons_leads(site: Site) -> None:
     site.until(lambda: site.leads("one"))
     site.start("two")
     site.until(lambda: "one leads" in site.logs())
+    site.until(lambda: report.ask(site.world.config.namenodes, "hdfs").problems == [])
     status = site.json("status")
     assert (status["leader"], status["epoch"], status["problems"]) == ("one", 1, [])
+    assert (status["hdfs"]["datanodes"], status["hdfs"]["full"]) == (1, [])
+    assert "1 live" in site.run("status")
     port = yaml.safe_load((site.directory / "one.yml").read_text())["metrics"]["port"]
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-        assert "hopshive_leader 1.0" in answer.read().decode()
+        shown = answer.read().decode()
+    assert "hopshive_leader 1.0" in shown
+    assert f'hopshive_hdfs_namenode_ready{{namenode="{site.world.config.hdfs.namenodes[0]}"}} 1.0' in shown
 
 
 def test_what_was_removed_is_told_and_comes_back(site: Site) -> None:

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from hopshive.metrics import EndpointError, Metrics
+from hopshive.namenode.report import DataNode, Replica, Report, Space
 from tests.servers import free_port
 
 NAMES = {
@@ -33,10 +34,19 @@ NAMES = {
     "hopshive_binary_log_lag_seconds",
     "hopshive_binary_log_candidates_total",
     "hopshive_binary_log_gaps_total",
+    "hopshive_hdfs_capacity_bytes",
+    "hopshive_hdfs_remaining_bytes",
+    "hopshive_hdfs_safe_mode",
+    "hopshive_hdfs_datanodes",
+    "hopshive_hdfs_namenode_ready",
+    "hopshive_hdfs_namenode_full",
     "hopshive_failing",
     "hopshive_errors_total",
     "hopshive_build_info",
 }
+
+
+BLOCK = 1 << 20
 
 
 def text(metrics: Metrics) -> str:
@@ -92,3 +102,28 @@ def test_a_port_that_is_taken_is_said() -> None:
 def test_port_zero_serves_nothing() -> None:
     with Metrics().endpoint("no such host", 0):
         pass
+
+
+def test_how_hdfs_is_is_shown_and_forgotten_by_who_leads_no_longer() -> None:
+    metrics = Metrics()
+    nodes = tuple(DataNode(f"worker{number}:9866", 10 * BLOCK, number * BLOCK) for number in (0, 1, 9))
+    namenodes = (Replica("one:8020", "active"), Replica("two:8020", "standby", full=True), Replica("three:8020"))
+    metrics.show_hdfs(Report(namenodes, Space(30 * BLOCK, 10 * BLOCK, BLOCK, nodes, ("worker3:9866",))))
+    shown = text(metrics)
+    for line in (
+        "hopshive_hdfs_capacity_bytes 3.145728e+07",
+        'hopshive_hdfs_datanodes{state="live"} 3.0',
+        'hopshive_hdfs_datanodes{state="dead"} 1.0',
+        'hopshive_hdfs_datanodes{state="low"} 1.0',
+        'hopshive_hdfs_datanodes{state="full"} 1.0',
+        'hopshive_hdfs_namenode_ready{namenode="one:8020"} 1.0',
+        'hopshive_hdfs_namenode_ready{namenode="two:8020"} 0.0',
+        'hopshive_hdfs_namenode_full{namenode="two:8020"} 1.0',
+        'hopshive_hdfs_namenode_ready{namenode="three:8020"} 0.0',
+    ):
+        assert line in shown
+    metrics.show_hdfs(Report((Replica("one:8020"), Replica("two:8020")), None))
+    assert 'hopshive_hdfs_datanodes{state="live"} 0.0' in text(metrics)
+    assert "hopshive_hdfs_capacity_bytes 0.0" in text(metrics)
+    metrics.clear_state()
+    assert "hopshive_hdfs_datanodes{" not in text(metrics)

@@ -10,16 +10,17 @@ from rich.table import Table
 
 from hopshive import status as report
 from hopshive.commands.base import DIFFERENCES, ERROR, NO_LEADER, OK, Site, duration, moment, site_options
-from hopshive.wording import counted
+from hopshive.wording import counted, size
 
 if TYPE_CHECKING:
+    from hopshive.namenode.report import Replica
     from hopshive.status import Status
 
 
 @click.command()
 @site_options
 def status(site: Site) -> None:
-    """Who leads, how far the metastore follows, what waits for a human.
+    """Who leads, how far the metastore follows, how HDFS is, what waits for a human.
 
     Exit code 0: all is well; 1: database or NameNode cannot be asked; 3: something waits for a human; 4: nobody leads.
     """
@@ -42,7 +43,7 @@ def exit_code(found: Status) -> int:
         return ERROR
     if not found.led:
         return NO_LEADER
-    return DIFFERENCES if found.waiting_for_humans else OK
+    return DIFFERENCES if found.waiting_for_humans or found.hdfs_problems else OK
 
 
 def _table(found: Status) -> Table:
@@ -75,9 +76,25 @@ def _table(found: Status) -> Table:
         rows.append(("binary log", f"{at.place}, {at.file}:{at.offset}, read {duration(at.lag)} ago"))
     if found.file_system is not None:
         rows.append(("file system", found.file_system.cluster_id))
+    if found.hdfs is not None:
+        rows.append(("NameNodes", ", ".join(_namenode(one) for one in found.hdfs.namenodes)))
+    if found.hdfs is not None and found.hdfs.space is not None:
+        space = found.hdfs.space
+        states = (("live", len(space.live)), ("dead", len(space.dead)), ("full", len(space.full)))
+        rows += [
+            ("DataNodes", ", ".join(f"{count} {state}" for state, count in states if count or state == "live")),
+            ("space", f"{size(space.remaining)} of {size(space.capacity)} left"),
+        ]
     for name, value in rows:
         table.add_row(name, value)
     return table
+
+
+def _namenode(one: Replica) -> str:
+    what = [one.state or "no answer"]
+    what += ["full"] if one.full else []
+    what += ["safe mode"] if one.safe_mode else []
+    return f"{one.address} {', '.join(what)}" if len(what) == 1 else f"{one.address} {what[0]} ({', '.join(what[1:])})"
 
 
 def _counts(counts: dict[str, int]) -> str:

@@ -3,6 +3,7 @@
 from hopshive.namenode.client import ROOT_ID, Chain, Entry, Identity, NameNode
 from hopshive.namenode.errors import AnotherFileSystem, MissingEdits, NameNodeError, NameNodeUnavailable
 from hopshive.namenode.events import Event, EventBatches
+from hopshive.namenode.report import Report
 
 __all__ = [
     "ROOT_ID",
@@ -16,4 +17,5 @@ __all__ = [
     "NameNode",
     "NameNodeError",
     "NameNodeUnavailable",
+    "Report",
 ]

@@ -180,7 +180,7 @@ class NameNode:
             unchanged = (1 << 64) - 1
             self._one(self._call("setTimes", {1: "/", 2: _status("", root.message(1)).modified, 3: unchanged}))
             if self._addresses[0] != asked:
-                raise self._unavailable(f"took over from {_shown(asked)} in the middle of a question")
+                raise self._unavailable(f"took over from {shown(asked)} in the middle of a question")
         return found
 
     def chain(self, path: str) -> Chain | None:
@@ -223,7 +223,7 @@ class NameNode:
 
     @property
     def _address(self) -> str:
-        return _shown(self._addresses[0])
+        return shown(self._addresses[0])
 
     def _unavailable(self, why: str) -> NameNodeUnavailable:
         return NameNodeUnavailable(f"The NameNode {self._address} {why}.")
@@ -326,7 +326,8 @@ class NameNode:
         return NameNodeError(f"The NameNode {self._address} refused {what}: {error.name}: {error}")
 
 
-def _shown(address: tuple[str, int]) -> str:
+def shown(address: tuple[str, int]) -> str:
+    """host:port, as in a URL."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

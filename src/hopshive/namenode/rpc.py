@@ -20,6 +20,7 @@ from hopshive.namenode.wire import Message, WireError, delimited, encode, read_d
 
 CLIENT_PROTOCOL = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 NAMENODE_PROTOCOL = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol"
+HA_PROTOCOL = "org.apache.hadoop.ha.HAServiceProtocol"
 
 # The magic word, version 9, service class 0, no SASL.
 GREETING = b"hrpc\x09\x00\x00"
@@ -44,11 +45,12 @@ class ConnectionLostError(Exception):
 
 
 class RemoteError(Exception):
-    """An exception of the server. `name` is its class without the package, the message its first line."""
+    """An exception of the server. `name` is its class without the package, the message its first line, `second` the one after."""
 
     def __init__(self, exception: str, message: str) -> None:
         self.name = exception.rsplit(".", 1)[-1].rsplit("$", 1)[-1]
-        super().__init__(message.strip().split("\n", 1)[0])
+        first, self.second = (*message.strip().split("\n", 2), "")[:2]
+        super().__init__(first)
 
 
 @dataclass(frozen=True, slots=True)
