@@ -60,6 +60,7 @@ SQL_NODE = [
     "--default-storage-engine=ndbcluster",
     "--disabled-storage-engines=InnoDB,MyISAM",
     "--sql-mode=STRICT_TRANS_TABLES",
+    "--ndb-autoincrement-prefetch-sz=1",
     "--log-bin-trust-function-creators=1",
     "--skip-name-resolve",
     "--innodb-buffer-pool-size=32M",

@@ -41,6 +41,21 @@ def test_every_table_of_the_stock_script_is_in_the_cluster(stock: Metastore, clu
         assert on(stock, cluster, number).execute(sql) == [("ndbcluster",)]
 
 
+def test_transactions_are_numbered_in_their_order_over_all_nodes(stock: Metastore, cluster: Ndb) -> None:
+    """Hive takes a number below the highest one that is not open for a transaction that has ended."""
+    numbers = []
+    for turn in range(6):
+        node = on(stock, cluster, turn % 2)
+        node.execute(
+            "INSERT INTO TXNS (TXN_STATE, TXN_STARTED, TXN_LAST_HEARTBEAT, TXN_USER, TXN_HOST)"
+            " VALUES ('o', 1, 1, 'somebody', 'somewhere')"
+        )
+        ((number,),) = node.execute("SELECT MAX(TXN_ID) FROM TXNS")
+        numbers.append(number)
+    on(stock, cluster, 0).execute("DELETE FROM TXNS WHERE TXN_USER = 'somebody'")
+    assert numbers == sorted(set(numbers))
+
+
 def test_what_was_taken_off_leaves_the_stock_schema_on_each_node(stock: Metastore, cluster: Ndb) -> None:
     nodes = [on(stock, cluster, number) for number in range(2)]
     before = [node.picture() for node in nodes]

@@ -13,11 +13,18 @@ import java.sql.SQLException;
 import java.sql.SQLFeatureNotSupportedException;
 import java.sql.Savepoint;
 import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.logging.Logger;
 
 /**
- * Connector/J for NDB Cluster, whose engine has no savepoints (error 1178).
+ * Connector/J for NDB Cluster, which has several SQL nodes, and whose engine has no savepoints (error 1178).
+ *
+ * <p>A connection is to the first SQL node of the URL that answers, and stays there. Connector/J would go on with the next one behind
+ * the same connection, and what was set for its session, as Hive's pools set ANSI_QUOTES for each new one, would be gone.
  *
  * <p>Hive's metastore sets savepoints before what it reads by SQL of its own, and goes back when that failed, to read in another
  * way; and before it commits open_txns. Here a savepoint is a mark in this process. Going back to one is nothing if only queries
@@ -28,6 +35,10 @@ import java.util.logging.Logger;
 public final class NdbDriver implements Driver {
     private static final String OURS = "jdbc:mysql+ndb:";
     private static final String THEIRS = "jdbc:mysql:";
+    /** How long an SQL node that could not be reached is asked last, in milliseconds. */
+    private static final long AVOIDED = 30_000;
+    /** When the SQL nodes that could not be reached were asked, by host:port, in milliseconds. */
+    private static final Map<String, Long> UNREACHED = new ConcurrentHashMap<>();
 
     static {
         try {
@@ -57,8 +68,39 @@ public final class NdbDriver implements Driver {
         if (!acceptsURL(url)) {
             return null;
         }
-        Connection connection = driver.connect(theirs(url), properties);
-        return connection == null ? null : proxy(Connection.class, new Session(connection));
+        String rest = theirs(url).substring(THEIRS.length() + 2);
+        int slash = rest.indexOf('/');
+        SQLException unreached = null;
+        for (String node : inTurn(rest.substring(0, slash))) {
+            try {
+                Connection connection = driver.connect(THEIRS + "//" + node + rest.substring(slash), properties);
+                UNREACHED.remove(node);
+                return proxy(Connection.class, new Session(connection));
+            } catch (SQLException error) {
+                // Another one would refuse a password as well.
+                if (error.getSQLState() == null || !error.getSQLState().startsWith("08")) {
+                    throw error;
+                }
+                UNREACHED.put(node, System.currentTimeMillis());
+                if (unreached != null) {
+                    error.addSuppressed(unreached);
+                }
+                unreached = error;
+            }
+        }
+        throw unreached;
+    }
+
+    /** The SQL nodes in the order of the URL, those behind that could not be reached just now. */
+    private static List<String> inTurn(String nodes) {
+        long now = System.currentTimeMillis();
+        List<String> first = new ArrayList<>();
+        List<String> last = new ArrayList<>();
+        for (String node : nodes.split(",")) {
+            (now - UNREACHED.getOrDefault(node, 0L) < AVOIDED ? last : first).add(node);
+        }
+        first.addAll(last);
+        return first;
     }
 
     private static <T> T proxy(Class<T> type, InvocationHandler handler) {
