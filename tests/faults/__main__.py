@@ -73,7 +73,7 @@ def main(label: str, only: str, short: bool, output: Path) -> None:
     results: list[Result] = []
     site.wait_healthy(300)
     record, ledger = Record(), Ledger()
-    hive = HiveRows(record, ledger, lab.one("client"))
+    hive = HiveRows(record, ledger, lab.one("client"), lab.group("server2"))
     hive.prepare()
     clients = [SparkTables(record, ledger, lab.one("client")), hive, Deletions(record, ledger, site.namenode())]
     for one in clients:

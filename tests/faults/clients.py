@@ -1,23 +1,29 @@
 """Clients at work, each a thread: what they were told is done must be so in the end.
 
 - `spark`: Spark's own client of the metastore makes tables, and drops some of them.
-- `hive`: beeline, which finds a HiveServer2 through ZooKeeper, inserts rows into an ACID table on Tez.
+- `hive`: inserts rows into an ACID table on Tez, through any HiveServer2 that answers, each in a session of its own.
 - `hdfs`: deletes directories of tables; the mirror takes the tables along.
 """
 
 from __future__ import annotations
 
+import random
+import socket
 import threading
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hopshive.namenode import NameNodeError, NameNodeUnavailable
-from tests.warehouse.hosts import CommandError
+from tests.faults.site import PORTS
+from tests.warehouse.hiveserver2 import HiveError, HiveSession
 from tests.warehouse.spark import SparkError, SparkSession
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hopshive.namenode import NameNode
     from tests.faults.calls import Record
     from tests.warehouse.hosts import Host
@@ -25,8 +31,10 @@ if TYPE_CHECKING:
 DATABASE = "faults"
 LOCATION = "/warehouse/hopshive/external/faults.db"
 ROWS = f"{DATABASE}.inserted"
-# How long somebody waits for one beeline before he tries again, in seconds: what is under way with a host that is gone may hang.
-PATIENCE = 20
+# How long somebody waits for one INSERT before he tries again, in seconds: what is under way with a host that is gone may hang.
+PATIENCE = 20.0
+# In which a HiveServer2 takes a connection, if at all, in seconds.
+CONNECTS = 2.0
 BEELINE_TIMEOUT = 240
 # How long Hadoop's clients look for the active NameNode, about, in seconds.
 FAILOVER = 120
@@ -141,13 +149,17 @@ class SparkTables(Client):
 
 
 class HiveRows(Client):
-    """Inserts one row after the other by beeline."""
+    """Inserts one row after the other.
+
+    What is there afterwards, beeline tells, which finds a HiveServer2 through ZooKeeper.
+    """
 
     pause = 0.5
 
-    def __init__(self, record: Record, ledger: Ledger, host: Host) -> None:
+    def __init__(self, record: Record, ledger: Ledger, host: Host, servers: Sequence[Host]) -> None:
         super().__init__(record, ledger)
         self._host = host
+        self._servers = list(servers)
 
     def prepare(self) -> None:
         """A fresh database with an empty ACID table."""
@@ -157,12 +169,23 @@ class HiveRows(Client):
 
     def call(self, number: int) -> None:
         try:
-            with self.record.call("hive", CommandError):
-                self.beeline(f"INSERT INTO {ROWS} VALUES ({number})", PATIENCE)
-        except CommandError:
+            with self.record.call("hive", HiveError):
+                session = HiveSession(self._server().address, timeout=PATIENCE)
+                try:
+                    session.execute(f"INSERT INTO {ROWS} VALUES ({number})")
+                finally:
+                    session.close()
+        except HiveError:
             return
         with self.ledger.lock:
             self.ledger.rows.add(number)
+
+    def _server(self) -> Host:
+        """One that takes connections, in any order, as drivers do. Raises HiveError."""
+        for server in random.sample(self._servers, len(self._servers)):
+            with suppress(OSError), socket.create_connection((server.address, PORTS["server2"]), timeout=CONNECTS):
+                return server
+        raise HiveError("no HiveServer2 takes a connection", lost=True)
 
     def rows(self) -> list[int]:
         """All that is in the table. Raises CommandError."""
@@ -173,22 +196,11 @@ class HiveRows(Client):
         """The tables of the database, as HiveServer2 sees them. Raises CommandError."""
         return set(self.beeline(f"SHOW TABLES IN {DATABASE}").split())
 
-    def beeline(self, statement: str, timeout: float = BEELINE_TIMEOUT - 10) -> str:
-        """What beeline prints. Raises CommandError, with exit code 124 after `timeout` seconds."""
-        options = (
-            "-n",
-            "hive",
-            "-p",
-            "",
-            "--silent=true",
-            "--outputformat=tsv2",
-            "--showHeader=false",
-            "-e",
-            statement,
-        )
-        return self._host.run(
-            "timeout", f"{timeout:.0f}", "beeline", *options, user="spark", timeout=BEELINE_TIMEOUT
-        ).stdout
+    def beeline(self, statement: str) -> str:
+        """What beeline prints. Raises CommandError, with exit code 124 if it does not end in time."""
+        options = ("-n", "hive", "-p", "", "--silent=true", "--outputformat=tsv2", "--showHeader=false")
+        argv = ("timeout", str(BEELINE_TIMEOUT - 10), "beeline", *options, "-e", statement)
+        return self._host.run(*argv, user="spark", timeout=BEELINE_TIMEOUT).stdout
 
 
 class Deletions(Client):
