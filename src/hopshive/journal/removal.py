@@ -260,12 +260,14 @@ def _delete(tx: Transaction, keys: Graph, table: str, objects: Sequence[_Object]
     gone = delete(tx, keys.tables["SDS"], "SD_ID", sds)
     alone = [one.id for one in objects if one.sd_id not in sds]
     gone += delete(tx, owners, key, alone)
-    left = select(tx, owners, (key,), key, [one.id for one in objects])
-    if left or gone != len(sds) + len(alone):
+    # With a lock: while a data node of NDB starts, other reads may not see yet what cascades of their own transaction deleted.
+    left = select(tx, owners, (key,), key, [one.id for one in objects], "FOR UPDATE")
+    meant = len(sds) + len(alone)
+    if left or gone != meant:
         # The rows were locked: this cannot happen while the foreign keys are what was read.
         raise DatabaseError(
-            f"The deletion of {len(objects)} rows of {table}, {objects[0].name} first, took others than the foreign keys say:"
-            " nothing was removed."
+            f"The deletion of {len(objects)} rows of {table}, {objects[0].name} first, took others than the foreign keys say"
+            f" ({gone} of {meant} deleted, {len(left)} of {table} left): nothing was removed."
             " Was the schema changed while hopshive ran? Restart it."
         )
 
