@@ -12,10 +12,12 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 	--custom-compile-command "make lock"
 INVENTORY ?= inventories/lab
 SCENARIO ?= default
+# Those of `make test`.
+SCENARIOS := default consistency ha
 # Of the warehouse that `make fuzz` drives: a lab_label of an inventory.
 LABEL ?= lab
 STEPS ?= 200
-# `never` keeps the scenario's hosts for a look at them.
+# `never` keeps the scenario's hosts for a look at them, `passed` those of one that failed.
 MOLECULE_DESTROY ?= always
 # Appended to every ansible-playbook, for example ARGS="--tags check -v".
 ARGS ?=
@@ -60,8 +62,8 @@ artifacts-update: venv ## resolve a product anew and rewrite its lock: PRODUCT=h
 	$(PLAY) playbooks/artifacts_update.yml -e artifacts_update_product=$(PRODUCT)
 
 .PHONY: test
-test: venv ## everything that CI checks: lint, unit, integration, molecule default and consistency
-	@for stage in test-tools lint unit integration "molecule SCENARIO=default" "molecule SCENARIO=consistency"; do \
+test: venv ## everything that CI checks: lint, unit, integration, molecule default, consistency, ha
+	@for stage in test-tools lint unit integration $(SCENARIOS:%="molecule SCENARIO=%"); do \
 		began=$$SECONDS; $(MAKE) --no-print-directory $$stage || exit; echo "make $$stage took $$((SECONDS - began)) s"; \
 	done
 
@@ -100,10 +102,12 @@ ndb: venv ## tests of schema, journal, mirror, garbage, backup and binary log on
 		journal_removal.py journal_restore.py mirror.py mirror_review.py garbage.py garbage_named.py)
 
 # molecule's own place for its state is one for all trees whose directory has the same name.
+RUN_MOLECULE = MOLECULE_EPHEMERAL_DIRECTORY=$(CURDIR)/build/molecule/$(SCENARIO) $(BIN)/molecule
 .PHONY: molecule
 molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default
 	@mkdir -p build/molecule/$(SCENARIO) && rm -f build/molecule-$(SCENARIO).log
-	MOLECULE_EPHEMERAL_DIRECTORY=$(CURDIR)/build/molecule/$(SCENARIO) $(BIN)/molecule test --no-command-borders --destroy $(MOLECULE_DESTROY) --scenario-name $(SCENARIO)
+	$(RUN_MOLECULE) test --no-command-borders --destroy $(MOLECULE_DESTROY:passed=never) --scenario-name $(SCENARIO)
+	$(if $(filter passed,$(MOLECULE_DESTROY)),$(RUN_MOLECULE) destroy --no-command-borders --scenario-name $(SCENARIO))
 
 .PHONY: fuzz
 fuzz: venv ## random steps against a running warehouse and a model: SEED=7 STEPS=200 LABEL=lab
