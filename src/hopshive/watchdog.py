@@ -71,8 +71,8 @@ def knock_metastore(place: str, timeout: float) -> bool:
     return False
 
 
-def knock_server2(place: str, timeout: float) -> bool:
-    """A page that is not there, of the web page in the same process: at its Thrift port a handshake without an end is logged."""
+def knock_web(place: str, timeout: float) -> bool:
+    """A page that is not there, of a daemon's web pages: at HiveServer2's Thrift port a handshake without an end is logged."""
     with suppress(OSError), _connect(place, timeout) as connection:
         connection.sendall(b"HEAD /hopshive-knock HTTP/1.0\r\n\r\n")
         return len(connection.recv(1)) == 1
@@ -86,7 +86,12 @@ def knock_mysql(place: str, timeout: float) -> bool:
     return False
 
 
-KNOCKS: Mapping[str, Knock] = {"metastore": knock_metastore, "server2": knock_server2, "ndb_sql": knock_mysql}
+KNOCKS: Mapping[str, Knock] = {
+    "metastore": knock_metastore,
+    "server2": knock_web,
+    "namenode": knock_web,
+    "ndb_sql": knock_mysql,
+}
 
 
 class Process(Protocol):

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 DATABASE = "faults"
 LOCATION = "/warehouse/hopshive/external/faults.db"
 ROWS = f"{DATABASE}.inserted"
-# How long somebody waits for one INSERT before he tries again, in seconds: what is under way with a host that is gone may hang. Not
-# less than its bound: one that is given up goes on, and those after it wait for the Tez session that it holds.
+# How long somebody waits for one INSERT before he tries again, in seconds: what is under way with a host that is gone may hang.
+# Not less than its bound: one that is given up goes on, and those after it wait for the Tez session that it holds.
 PATIENCE = 30.0
 # In which a HiveServer2 takes a connection, if at all, in seconds.
 CONNECTS = 2.0

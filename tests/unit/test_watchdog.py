@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.watchdog import Knock, Unit, Watchdog, knock_metastore, knock_mysql, knock_server2
+from hopshive.watchdog import Knock, Unit, Watchdog, knock_metastore, knock_mysql, knock_web
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +124,7 @@ def test_a_service_that_does_not_run_is_no_matter() -> None:
     assert not watchdog.killed
 
 
-@pytest.mark.parametrize("knock", [knock_metastore, knock_server2, knock_mysql])
+@pytest.mark.parametrize("knock", [knock_metastore, knock_web, knock_mysql])
 def test_a_server_that_accepts_and_is_silent_has_not_answered(knock: Knock) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         assert not knock(f"127.0.0.1:{silent.getsockname()[1]}", 0.2)
@@ -133,7 +133,7 @@ def test_a_server_that_accepts_and_is_silent_has_not_answered(knock: Knock) -> N
 @pytest.mark.parametrize(
     ("knock", "reply"),
     [
-        (knock_server2, b"HTTP/1.1 404 Not Found\r\n\r\n"),
+        (knock_web, b"HTTP/1.1 404 Not Found\r\n\r\n"),
         # TApplicationException: unknown method.
         (
             knock_metastore,
