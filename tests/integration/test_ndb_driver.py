@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.servers import MariaDB
 
 DRIVER = ROOT / "roles" / "ndb" / "files" / "NdbDriver.java"
+OPTIONS = "/mysql?sslMode=DISABLED&allowPublicKeyRetrieval=true&connectTimeout=2000"
 # Prints a line for what comes of each question.
 PROBE = """
 import java.sql.*;
@@ -58,11 +59,10 @@ def classpath(mysql_connector_home: Path, tmp_path_factory: pytest.TempPathFacto
     return f"{home}:{mysql_connector_home}/*"
 
 
-def probe(classpath: str, tmp_path: Path, nodes: str, user: str, password: str) -> list[str]:
+def probe(classpath: str, tmp_path: Path, nodes: str, user: str, password: str, options: str = OPTIONS) -> list[str]:
     source = tmp_path / "Probe.java"
     source.write_text(PROBE)
-    url = f"jdbc:mysql+ndb://{nodes}/mysql?sslMode=DISABLED&allowPublicKeyRetrieval=true&connectTimeout=2000"
-    argv = ["java", "-cp", classpath, str(source), url, user, password]
+    argv = ["java", "-cp", classpath, str(source), f"jdbc:mysql+ndb://{nodes}{options}", user, password]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
@@ -78,6 +78,10 @@ def test_a_connection_is_to_the_first_node_that_answers_and_ends_with_it(
 
 def test_without_a_node_the_error_holds_that_of_each(classpath: str, tmp_path: Path) -> None:
     assert probe(classpath, tmp_path, "127.0.0.1:1,127.0.0.1:2", "driver", "secret") == ["refused 08S01 1"]
+
+
+def test_a_url_need_not_name_a_database(classpath: str, tmp_path: Path) -> None:
+    assert probe(classpath, tmp_path, "127.0.0.1:1,127.0.0.1:2", "driver", "secret", "") == ["refused 08S01 1"]
 
 
 def test_a_wrong_password_is_not_tried_elsewhere(classpath: str, mariadb: MariaDB, tmp_path: Path) -> None:

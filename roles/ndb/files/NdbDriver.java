@@ -68,8 +68,8 @@ public final class NdbDriver implements Driver {
         if (!acceptsURL(url)) {
             return null;
         }
-        String rest = theirs(url).substring(THEIRS.length() + 2);
-        int slash = rest.indexOf('/');
+        String rest = url.substring(OURS.length() + 2);
+        int slash = rest.contains("/") ? rest.indexOf('/') : rest.length();
         SQLException unreached = null;
         for (String node : inTurn(rest.substring(0, slash))) {
             try {
