@@ -110,8 +110,7 @@ def one_fault(site: Site, fault: Fault, clients: list[Client], hive: HiveRows, s
     except (CommandError, NoAnswer, subprocess.SubprocessError) as error:
         said = getattr(error, "stdout", "") or ""
         result.broken.append(f"the fault could not be caused: {error} {said[-1500:]}")
-    time.sleep(AFTER_SHORT if short else AFTER)
-    end = time.monotonic()
+    end = settle(record, fault, time.monotonic(), AFTER_SHORT if short else AFTER)
     for one in clients:
         one.rest()
     for name, bound in fault.bounds:
@@ -129,6 +128,16 @@ def one_fault(site: Site, fault: Fault, clients: list[Client], hive: HiveRows, s
     else:
         result.broken += [*result.verdict.lost, *result.verdict.drift]
     return result
+
+
+def settle(record: Record, fault: Fault, undone: float, least: float) -> float:
+    """For so many seconds, and until each client has had a success since `undone` or its bound has passed; when that was."""
+    while True:
+        now = time.monotonic()
+        well = {call.client for call in record.between(undone, now) if not call.error}
+        if now - undone >= least and all(name in well or now - undone > bound for name, bound in fault.bounds):
+            return now
+        time.sleep(0.1)
 
 
 def warm(record: Record, clients: int) -> None:

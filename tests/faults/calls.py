@@ -68,13 +68,13 @@ def summary(calls: list[Call], begin: float, end: float) -> Summary:
     """Of one client's calls that ended between two times.
 
     The gap is how long a user would have waited at worst: from the end of one success to the end of the next one, where the
-    first counts from `begin`, and a client that has had no success up to `end` counts to there.
+    first counts from `begin`, and a client without a success after that counts to `end`, or to the end of its last call.
     """
     last, gap = begin, 0.0
     for call in calls:
         if not call.error:
             gap = max(gap, call.end - last)
             last = call.end
-    gap = max(gap, end - last)
+    gap = max(gap, end - last, calls[-1].end - last if calls else 0.0)
     failed = [call for call in calls if call.error]
     return Summary(len(calls), len(failed), round(gap, 1), tuple(dict.fromkeys(one.error[:300] for one in failed)))

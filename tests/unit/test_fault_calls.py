@@ -16,6 +16,7 @@ def test_the_gap_is_between_two_successes() -> None:
 def test_a_client_that_never_comes_back_has_the_longest_gap() -> None:
     assert summary([Call("a", 0, 2), Call("a", 2, 60, "no")], 0, 90).gap == 88
     assert summary([], 10, 90).gap == 80
+    assert summary([Call("a", 0, 600, "timed out")], 0, 20).gap == 600
 
 
 def test_a_call_that_ends_after_the_end_counts_to_its_own() -> None:

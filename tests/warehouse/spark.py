@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from tests.warehouse.hosts import Host
 
 # The launcher's environment, but Python itself: spark-submit does not hand its stdin on.
+# A container takes commands before its host has started, and then clears /tmp, where Spark has its files.
 _START = """
+systemctl is-active --quiet sysinit.target || { echo "The host is still starting." >&2; exit 1; }
 eval "$(grep -v '^exec ' /usr/local/bin/pyspark)"
 export HADOOP_USER_NAME="$2"
 exec "$SPARK_HOME/../../../../bin/python" -u -c "$0" "$1"
