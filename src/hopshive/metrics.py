@@ -90,9 +90,8 @@ class Metrics:
         self.hdfs_capacity.set(space.capacity if space else 0)
         self.hdfs_remaining.set(space.remaining if space else 0)
         self.hdfs_safe_mode.set(found.active is not None and found.active.safe_mode != "")
-        counts = {"live": space.live, "dead": space.dead, "low": space.low, "full": space.full} if space else {}
-        for state in ("live", "dead", "low", "full"):
-            self.hdfs_datanodes.labels(state=state).set(len(counts.get(state, ())))
+        for state in ("live", "silent", "dead", "low", "full"):
+            self.hdfs_datanodes.labels(state=state).set(len(getattr(space, state)) if space else 0)
         for one in found.namenodes:
             self.hdfs_namenode_ready.labels(namenode=one.address).set(one.ready)
             self.hdfs_namenode_full.labels(namenode=one.address).set(one.full)

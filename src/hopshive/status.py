@@ -158,6 +158,7 @@ def _plain(found: Report) -> dict[str, Any]:
         "capacity": space.capacity if space else None,
         "remaining": space.remaining if space else None,
         "datanodes": len(space.live) if space else None,
+        "silent": list(space.silent) if space else None,
         "dead": list(space.dead) if space else None,
         "full": [node.name for node in space.full] if space else None,
         "low": [node.name for node in space.low] if space else None,

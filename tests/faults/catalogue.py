@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import subprocess
 import time
 from contextlib import ExitStack, suppress
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from hopshive import health
 from tests.faults import told
-from tests.faults.disk import small_disk
+from tests.faults.disk import SMALL, small_disk
+from tests.faults.site import PORTS
 from tests.warehouse.hosts import ROOT, CommandError
 from tests.warehouse.service import Service
 
@@ -177,7 +179,7 @@ def _datanode_full(site: Site) -> Outcome:
     host = site.lab.one("datanode")
     service = site.service("datanode", host)
     directory = DIRECTORIES["datanode"]
-    with small_disk(service, directory, lambda: _wait(site, "datanode", host), linked=True) as disk:
+    with small_disk(service, directory, lambda: _wait_small(host), linked=True) as disk:
         disk.fill()
         began = time.monotonic()
         broken = told.after(site, told.datanode_full(host))
@@ -227,6 +229,20 @@ def _namenode_full(site: Site) -> Outcome:
 
 def _wait(site: Site, component: str, host: Host) -> None:
     health.wait_for(site.target(component, host), ANSWERS)
+
+
+def _wait_small(host: Host) -> None:
+    """Until a DataNode has opened its small disk. Before that it answers too, and one that is full it would not open."""
+    url = f"http://{host.address}:{PORTS['datanode']}/jmx?qry=Hadoop:service=DataNode,name=FSDatasetState*"
+    deadline = time.monotonic() + ANSWERS
+    while True:
+        with suppress(health.NoAnswer):
+            beans = json.loads(health.fetch(url, 5))["beans"]
+            if beans and 0 < beans[0]["Capacity"] < SMALL:
+                return
+        if time.monotonic() > deadline:
+            raise health.NoAnswer(f"the DataNode of {host.name} did not open its disk within {ANSWERS:.0f} s")
+        time.sleep(1)
 
 
 def _standby(site: Site) -> Host:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # In bytes: what may be copied to the disk at most, and what is free on it then. Two blocks, and more than a NameNode keeps free.
 LARGEST = 512 << 20
 ROOM = 256 << 20
+# No disk that is mounted here is larger.
+SMALL = LARGEST + ROOM
 
 # Of the service's own files only those are left out that it makes anew. Whatever goes wrong leaves the directory as it was.
 MOUNT = """

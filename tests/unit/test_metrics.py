@@ -108,11 +108,14 @@ def test_how_hdfs_is_is_shown_and_forgotten_by_who_leads_no_longer() -> None:
     metrics = Metrics()
     nodes = tuple(DataNode(f"worker{number}:9866", 10 * BLOCK, number * BLOCK) for number in (0, 1, 9))
     namenodes = (Replica("one:8020", "active"), Replica("two:8020", "standby", full=True), Replica("three:8020"))
-    metrics.show_hdfs(Report(namenodes, Space(30 * BLOCK, 10 * BLOCK, BLOCK, nodes, ("worker3:9866",))))
+    metrics.show_hdfs(
+        Report(namenodes, Space(30 * BLOCK, 10 * BLOCK, BLOCK, nodes, ("worker3:9866",), ("worker4:9866",)))
+    )
     shown = text(metrics)
     for line in (
         "hopshive_hdfs_capacity_bytes 3.145728e+07",
         'hopshive_hdfs_datanodes{state="live"} 3.0',
+        'hopshive_hdfs_datanodes{state="silent"} 1.0',
         'hopshive_hdfs_datanodes{state="dead"} 1.0',
         'hopshive_hdfs_datanodes{state="low"} 1.0',
         'hopshive_hdfs_datanodes{state="full"} 1.0',

@@ -294,6 +294,8 @@ def test_datanodes_are_full_before_nothing_is_left() -> None:
         "Less than 1 GiB is left on 14 DataNodes (w10:9866, w11:9866, w12:9866, w13:9866, w14:9866 ...): soon"
     )
     assert dead.startswith("The NameNode hears nothing of 2 DataNodes (dead1:9866, dead2:9866)")
+    (silent,) = Space(0, 0, BLOCK, nodes[-1:], (), ("w1:9866",)).problems
+    assert silent.startswith("The NameNode hears nothing of the DataNode w1:9866: is the unit")
     assert Space(0, 0, BLOCK, (), ()).problems == [
         "No DataNode is live: nothing of what is in files can be read or written."
     ]
@@ -302,3 +304,18 @@ def test_datanodes_are_full_before_nothing_is_left() -> None:
 def test_sizes_are_in_the_largest_unit_of_which_there_is_one() -> None:
     shown = [size(number) for number in (0, 1023, 1024, BLOCK, 1536 << 20, 1010 << 20, 5 << 50)]
     assert shown == ["0 B", "1023 B", "1 KiB", "128 MiB", "1.5 GiB", "1010 MiB", "5120 TiB"]
+
+
+@pytest.mark.parametrize(
+    ("heard", "now", "silent"),
+    [
+        pytest.param([], 1000, [], id="none"),
+        pytest.param([1000, 939], 1000, [False, True], id="one lags behind the other"),
+        pytest.param([1000, 939], 5, [False, True], id="whatever this host's clock says"),
+        pytest.param([1000, 941], 1055, [False, False], id="a clock that is ahead"),
+        pytest.param([1000], 1121, [True], id="the only one"),
+        pytest.param([0], 1000, [False], id="has just registered"),
+    ],
+)
+def test_a_datanode_is_silent_long_before_it_is_dead(heard: list[float], now: float, silent: list[bool]) -> None:
+    assert report._silent(heard, now) == silent

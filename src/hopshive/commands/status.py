@@ -80,9 +80,9 @@ def _table(found: Status) -> Table:
         rows.append(("NameNodes", ", ".join(_namenode(one) for one in found.hdfs.namenodes)))
     if found.hdfs is not None and found.hdfs.space is not None:
         space = found.hdfs.space
-        states = (("live", len(space.live)), ("dead", len(space.dead)), ("full", len(space.full)))
+        states = {"live": space.live, "silent": space.silent, "dead": space.dead, "full": space.full}
         rows += [
-            ("DataNodes", ", ".join(f"{count} {state}" for state, count in states if count or state == "live")),
+            ("DataNodes", ", ".join(f"{len(of)} {state}" for state, of in states.items() if of or state == "live")),
             ("space", f"{size(space.remaining)} of {size(space.capacity)} left"),
         ]
     for name, value in rows:

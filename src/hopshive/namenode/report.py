@@ -8,6 +8,7 @@ ClientNamenodeProtocol.proto, hdfs.proto; NameNode, FSNamesystem, BlockPlacement
 from __future__ import annotations
 
 import itertools
+import time
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 TIMEOUT = 5.0
 # Blocks of the default size: a DataNode with less room than that for them will soon be full.
 NEARLY = 8
+# Seconds after which a DataNode that the NameNode hears nothing of is told of: dead it is to Hadoop after ten minutes.
+SILENT = 60.0
 # Names that a sentence has room for.
 NAMES = 5
 
@@ -114,13 +117,17 @@ class DataNode:
 
 @dataclass(frozen=True)
 class Space:
-    """What the active NameNode knows of the DataNodes that are in service. Sizes in bytes; `block_size` is the default one."""
+    """What the active NameNode knows of the DataNodes that are in service. Sizes in bytes; `block_size` is the default one.
+
+    `silent`: those that it has not heard of for a minute and does not yet hold for dead; `live` has the others.
+    """
 
     capacity: int
     remaining: int
     block_size: int
     live: tuple[DataNode, ...]
     dead: tuple[str, ...]
+    silent: tuple[str, ...] = ()
 
     @property
     def full(self) -> list[DataNode]:
@@ -150,10 +157,9 @@ class Space:
                 f"Less than {size(NEARLY * self.block_size)} is left on {_listed([node.name for node in self.low], 'DataNode')}: "
                 "soon HDFS writes nothing there. Make room, or add DataNodes."
             )
-        if self.dead:
-            found.append(
-                f"The NameNode hears nothing of {_listed(self.dead, 'DataNode')}: is the unit hadoop-hdfs-datanode up there?"
-            )
+        if self.dead or self.silent:
+            who = _listed(self.dead + self.silent, "DataNode")
+            found.append(f"The NameNode hears nothing of {who}: is the unit hadoop-hdfs-datanode up there?")
         return found
 
 
@@ -256,13 +262,27 @@ def _space(answers: Sequence[Answer]) -> Space | None:
     if any(isinstance(answer, RemoteError) for answer in answers):
         return None
     stats, defaults, live, dead = (answer for answer in answers if isinstance(answer, Message))
+    heard = [info for info in live.messages(1) if info.number(10) == IN_SERVICE]
+    silent = _silent([info.number(6) / 1000 for info in heard], time.time())
     return Space(
         capacity=stats.number(1),
         remaining=stats.number(3),
         block_size=defaults.message(1).number(1),
-        live=tuple(_datanode(info) for info in live.messages(1) if info.number(10) == IN_SERVICE),
+        live=tuple(_datanode(info) for info, one in zip(heard, silent, strict=True) if not one),
         dead=tuple(_datanode(info).name for info in dead.messages(1) if info.number(10) == IN_SERVICE),
+        silent=tuple(_datanode(info).name for info, one in zip(heard, silent, strict=True) if one),
     )
+
+
+def _silent(heard: Sequence[float], now: float) -> list[bool]:
+    """Of DataNodes by when the NameNode heard of them last, in seconds of its clock, whether that is long ago; 0 is never yet.
+
+    Its clock is where the newest one is, or this host's, which may be a minute ahead of it.
+    """
+    if not heard:
+        return []
+    latest = max(*heard, now - SILENT)
+    return [one > 0 and latest - one > SILENT for one in heard]
 
 
 def _datanode(info: Message) -> DataNode:
