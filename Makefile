@@ -13,7 +13,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 INVENTORY ?= inventories/lab
 SCENARIO ?= default
 # Those of `make test`.
-SCENARIOS := default consistency
+SCENARIOS := default consistency ha
 # Of the warehouse that `make fuzz` drives: a lab_label of an inventory.
 LABEL ?= lab
 STEPS ?= 200
@@ -62,7 +62,7 @@ artifacts-update: venv ## resolve a product anew and rewrite its lock: PRODUCT=h
 	$(PLAY) playbooks/artifacts_update.yml -e artifacts_update_product=$(PRODUCT)
 
 .PHONY: test
-test: venv ## everything that CI checks: lint, unit, integration, molecule default and consistency
+test: venv ## everything that CI checks: lint, unit, integration, molecule default, consistency and ha
 	@for stage in test-tools lint unit integration $(SCENARIOS:%="molecule SCENARIO=%"); do \
 		began=$$SECONDS; $(MAKE) --no-print-directory $$stage || exit; echo "make $$stage took $$((SECONDS - began)) s"; \
 	done
