@@ -58,11 +58,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Graph:
-    """The tables and their foreign keys. `version`: of the metastore's schema; `order`: parents before children."""
+    """The tables and their foreign keys. `version`: of the metastore's schema; `order`: parents before children.
+
+    `forgetful`: the server may leave out a cascade and report success. NDB 9.7 does, for rows that a data node which is starting
+    has just become the first one for.
+    """
 
     version: str
     tables: Mapping[str, Table]
     keys: tuple[ForeignKey, ...]
+    forgetful: bool = False
     order: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -173,7 +178,8 @@ def read(tx: Transaction) -> Graph:
                 f"The foreign key {key.name} of {key.table} has more than one column: hopshive cannot follow it."
             )
     version = tx.value("SELECT SCHEMA_VERSION FROM VERSION") if "VERSION" in tables else None
-    found = Graph(version=str(version or ""), tables=tables, keys=keys)
+    forgetful = str(tx.value("SELECT @@default_storage_engine")).lower() == "ndbcluster"
+    found = Graph(version=str(version or ""), tables=tables, keys=keys, forgetful=forgetful)
     lacking = sorted(OWNERS.keys() - {key.table for key in found.children("SDS", cascading=True)})
     if lacking:
         raise ClosureError(
@@ -217,6 +223,14 @@ def delete(tx: Transaction, table: Table, by: str, values: Collection[object]) -
         rows, argument = _found_by(table, by, some)
         gone += tx.execute(f"DELETE t FROM {rows}", argument)
     return gone
+
+
+def finish(tx: Transaction, keys: Graph, found: Mapping[str, Found]) -> None:
+    """Delete those of some rows, parents and what cascades lead to, that the server has left out."""
+    for table in reversed(keys.order):
+        for key in keys.parents(table) if table in found else []:
+            if key.cascades and key.to in found:
+                delete(tx, keys.tables[table], key.column, set(found[key.to].column(key.to_columns[0])))
 
 
 def _found_by(table: Table, by: str, values: Sequence[object]) -> tuple[str, Sequence[object]]:

@@ -22,28 +22,26 @@ def test_a_replica_and_workers_are_added_and_leave_again(
     site: Site, play: Play, inventory_with: Callable[..., Path]
 ) -> None:
     one, three = site.lab.hosts["failover-one"], site.lab.hosts["failover-three"]
-    grown = inventory_with(metastore=[three.name], datanode=[one.name], nodemanager=[one.name])
-    # A third DataNode would get a copy of each new block by default, and could not leave again.
-    copies = ("-e", "cluster_replication=2")
+    grown = inventory_with(metastore=[three.name], nodemanager=[one.name])
     # A Tez session of HiveServer2 may be there, which does not end.
     soon = ("-e", "nodemanager_drain_timeout=20")
-    done = play("site.yml", *copies, "--limit", f"{one.name},{three.name}", inventory=grown)
+    done = play("site.yml", "--limit", f"{one.name},{three.name}", inventory=grown)
     assert done.returncode == 0, done.stdout[-3000:]
-    for component, host in (("metastore", three), ("datanode", one), ("nodemanager", one)):
+    for component, host in (("metastore", three), ("nodemanager", one)):
         wait_for(site.target(component, host), 60)
     assert f"thrift://{three.name}:9083" in three.run("cat", "/etc/hive/conf/hive-site.xml").stdout
 
     for component, host in (("metastore", three), ("nodemanager", one), ("datanode", one)):
         leaving = ("-e", f"component={component}", "-e", f"host={host.name}")
-        done = play("playbooks/decommission.yml", *copies, *soon, *leaving, inventory=grown)
+        done = play("playbooks/decommission.yml", *soon, *leaving, inventory=grown)
         assert done.returncode == 0, done.stdout[-3000:]
         with pytest.raises(NoAnswer):
             wait_for(site.target(component, host), 1)
+    # One that is still in its group comes back, and so does one that is there again.
     done = play("site.yml")
     assert done.returncode == 0, done.stdout[-3000:]
-
-    # One that was taken out may come back.
-    again = ("site.yml", *copies, "--tags", "nodemanager", "--limit", one.name)
+    wait_for(site.target("datanode", one), 60)
+    again = ("site.yml", "--tags", "nodemanager", "--limit", one.name)
     done = play(*again, inventory=grown)
     assert done.returncode == 0, done.stdout[-3000:]
     wait_for(site.target("nodemanager", one), 60)
@@ -85,7 +83,10 @@ def test_a_hiveserver2_leaves_the_discovery_first(site: Site, play: Play) -> Non
             ["-e", "component=metastore", "-e", "host=failover-three"],
             "Name the host: -e host= one of failover-one, failover-two",
         ),
-        (["-e", "component=datanode", "-e", "host=failover-two"], "each block has 2 copies"),
+        (
+            ["-e", "component=datanode", "-e", "host=failover-two", "-e", "cluster_replication=3"],
+            "each block has 3 copies",
+        ),
     ],
 )
 def test_what_cannot_go_is_told(play: Play, arguments: list[str], sentence: str) -> None:
