@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import tarfile
-from contextlib import ExitStack, contextmanager
+import time
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ import pytest
 from tests.servers import MariaDB, free_port, running, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 # Enough for the metastore's schema with what a few tests beside each other need of it.
 DATA_NODES: dict[str, object] = {
@@ -116,6 +117,27 @@ def killed(cluster: Ndb, number: int) -> Iterator[None]:
         environment = {"LD_LIBRARY_PATH": str(cluster.home / "lib/private")}
         cluster.later.enter_context(running(argv, log, environment))
         wait_until(lambda: joined(node), "the SQL node", log, 120)
+
+
+@contextmanager
+def restarting(cluster: Ndb, number: int) -> Iterator[Callable[[], bool]]:
+    """A data node is killed and started again, and takes part again after the block. Yields whether it is still starting."""
+    waiter = [str(cluster.home / "bin/ndb_waiter"), f"--ndb-connectstring={cluster.connect}"]
+    environment = {"LD_LIBRARY_PATH": str(cluster.home / "lib/private")}
+    mine = f"--ndb-nodeid={number}"
+    for directory in Path("/proc").iterdir():
+        with suppress(OSError):
+            argv = (directory / "cmdline").read_text().split("\0")[:-1] if directory.name.isdigit() else []
+            if mine in argv and f"--ndb-connectstring={cluster.connect}" in argv and argv[0].endswith("ndbmtd"):
+                os.kill(int(directory.name), signal.SIGKILL)
+                again = argv
+    time.sleep(1)
+    cluster.later.enter_context(running(again, cluster.directory / f"{number}.log", environment))
+    with subprocess.Popen(
+        [*waiter, "--timeout=180"], env={**os.environ, **environment}, stdout=subprocess.DEVNULL
+    ) as waiting:
+        yield lambda: waiting.poll() is None
+        assert waiting.wait(180) == 0
 
 
 def joined(node: MariaDB) -> bool:
