@@ -63,6 +63,31 @@ options:
     description: As of M(hopshive_answers).
     type: str
     default: ""
+  users:
+    description:
+      - Units of the same host that work with this one, replicas themselves. Those that run are stopped before and started
+        afterwards, so that their clients go to the others and see no failed call.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      unit:
+        description: As O(unit).
+        type: str
+        required: true
+      kind:
+        description: As O(kind).
+        type: str
+        required: true
+      port:
+        description: As O(port).
+        type: int
+        required: true
+      others:
+        description: As O(others). Without one, this unit is left alone.
+        type: list
+        elements: str
+        required: true
   degraded:
     description: Whether to restart it even though another one is down.
     type: bool
@@ -134,6 +159,17 @@ def main() -> None:
             "resourcemanager": {"type": "list", "elements": "str", "default": []},
             "login_user": {"type": "str", "default": ""},
             "login_password": {"type": "str", "default": "", "no_log": True},
+            "users": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "unit": {"type": "str", "required": True},
+                    "kind": {"type": "str", "required": True},
+                    "port": {"type": "int", "required": True},
+                    "others": {"type": "list", "elements": "str", "required": True},
+                },
+            },
             "degraded": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 180},
         },
@@ -150,6 +186,10 @@ def main() -> None:
         namenode=parameters["namenode"],
         resourcemanager=parameters["resourcemanager"],
     )
+    users = []
+    for user in parameters["users"]:
+        own = health.Target(kind=user["kind"], host=parameters["host"], port=user["port"])
+        users.append(rolling.User(user["unit"], own, [health.at(own, other) for other in user["others"]]))
     try:
         rolled = rolling.restart(
             parameters["unit"],
@@ -161,6 +201,7 @@ def main() -> None:
             ),
             module.run_command,
             parameters["timeout"],
+            users=users,
             degraded=parameters["degraded"],
         )
     except rolling.RollError as error:

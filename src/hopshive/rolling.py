@@ -50,25 +50,43 @@ class Questions:
     others_command: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class User:
+    """A unit of this host that works with the one that is restarted: a replica too, whose clients go to the others."""
+
+    unit: str
+    own: Target
+    others: Sequence[Target]
+
+
 def restart(
-    unit: str, questions: Questions, run: Run, timeout: float, *, degraded: bool = False, wait: Wait = wait_for
+    unit: str,
+    questions: Questions,
+    run: Run,
+    timeout: float,
+    *,
+    users: Sequence[User] = (),
+    degraded: bool = False,
+    wait: Wait = wait_for,
 ) -> Rolled:
     """Restart a systemd unit of this host, and wait up to `timeout` seconds until it answers.
 
     A unit that does not run is only started: nobody uses it, and a new service of several replicas answers when all run. If it
-    does run, all the others must answer first, unless `degraded`. Raises RollError.
+    does run, all the others must answer first, unless `degraded`. Of `users` those that run and have others are stopped before
+    and started afterwards: what they were asked would fail when what they ask ends. Raises RollError.
     """
     # After many failed starts systemd refuses another; a unit that was never loaded has nothing to forget.
     run(["systemctl", "reset-failed", f"{unit}.service"])
     _must(run, ["systemctl", "daemon-reload"])
-    running = run(["systemctl", "is-active", "--quiet", f"{unit}.service"])[0] == 0
+    running = _runs(run, unit)
+    users = [user for user in users if user.others and _runs(run, user.unit)]
     restarting = ["systemctl", "restart", f"{unit}.service"]
     if not running:
         _must(run, restarting)
         return Rolled(started=True)
     if not degraded:
         try:
-            for other in questions.others:
+            for other in [*questions.others, *(other for user in users for other in user.others)]:
                 wait(other, min(timeout, OTHERS_TIMEOUT))
             if questions.others_command:
                 _must(run, questions.others_command)
@@ -77,13 +95,31 @@ def restart(
                 f"{unit} was not restarted, because another replica is down. {error} Bring that one back first, or"
                 " say -e cluster_roll_degraded=true."
             ) from None
-    _must(run, restarting)
+    try:
+        for user in users:
+            _must(run, ["systemctl", "stop", f"{user.unit}.service"])
+        _must(run, restarting)
+        answer = _back(unit, run, questions, wait, timeout)
+    finally:
+        # Whatever became of it: they may work with another one.
+        for user in users:
+            run(["systemctl", "start", f"{user.unit}.service"])
+    for user in users:
+        _back(user.unit, run, Questions(own=user.own), wait, timeout)
+    return Rolled(started=False, answer=answer)
+
+
+def _back(unit: str, run: Run, questions: Questions, wait: Wait, timeout: float) -> Answer | None:
     try:
         if questions.own_command:
             _must(run, questions.own_command)
-        return Rolled(started=False, answer=wait(questions.own, timeout) if questions.own else None)
+        return wait(questions.own, timeout) if questions.own else None
     except (NoAnswer, WrongAnswer, RollError) as error:
         raise RollError(f"{unit} was restarted and did not come back. {error}") from None
+
+
+def _runs(run: Run, unit: str) -> bool:
+    return run(["systemctl", "is-active", "--quiet", f"{unit}.service"])[0] == 0
 
 
 def _must(run: Run, command: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.health import Answer, NoAnswer, Target, WrongAnswer, at
-from hopshive.rolling import OTHERS_TIMEOUT, Questions, RollError, restart
+from hopshive.rolling import OTHERS_TIMEOUT, Questions, RollError, User, restart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,3 +100,52 @@ def test_a_command_that_fails_is_an_answer(fails: str, said: str) -> None:
     host = Host(fails=fails)
     with pytest.raises(RollError, match=rf"{said}.*waiter {fails} failed: no such unit"):
         restart("ndb-data", COMMANDS, host.run, 180)
+
+
+SQL = Target("ndb_sql", "one", 3306)
+
+
+class Logged(Host):
+    """Whose commands are noted with their unit."""
+
+    def run(self, command: Sequence[str]) -> tuple[int, str, str]:
+        answer = super().run(command)
+        self.done[-1] = " ".join([command[1], *command[-1:]]).removesuffix(".service")
+        return answer
+
+
+def test_who_works_with_it_is_stopped_meanwhile() -> None:
+    host = Logged()
+    users = [User("hive-metastore", OWN, OTHERS[:1])]
+    restart("ndb-sql", Questions(SQL, [at(SQL, "two:3306")]), host.run, 180, users=users, wait=host.wait)
+    assert host.done[-7:] == [
+        f"two {OTHERS_TIMEOUT:g}",
+        f"two {OTHERS_TIMEOUT:g}",
+        "stop hive-metastore",
+        "restart ndb-sql",
+        "one 180",
+        "start hive-metastore",
+        "one 180",
+    ]
+
+
+def test_who_works_with_it_is_started_again_whatever_became_of_it() -> None:
+    host = Logged(down=["one"])
+    users = [User("hive-metastore", OWN, OTHERS)]
+    with pytest.raises(RollError, match=r"^ndb-sql was restarted and did not come back"):
+        restart("ndb-sql", Questions(SQL), host.run, 180, users=users, wait=host.wait)
+    assert host.done[-1] == "start hive-metastore"
+
+
+def test_the_only_one_that_works_with_it_stays() -> None:
+    host = Logged()
+    restart("ndb-sql", Questions(SQL), host.run, 180, users=[User("hive-metastore", OWN, [])], wait=host.wait)
+    assert "stop hive-metastore" not in host.done
+
+
+def test_nothing_is_stopped_while_another_of_who_works_with_it_is_down() -> None:
+    host = Logged(down=["three"])
+    users = [User("hive-metastore", OWN, OTHERS)]
+    with pytest.raises(RollError, match=r"^ndb-sql was not restarted.*three:9083"):
+        restart("ndb-sql", Questions(SQL), host.run, 180, users=users, wait=host.wait)
+    assert "stop hive-metastore" not in host.done
