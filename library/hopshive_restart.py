@@ -186,10 +186,10 @@ def main() -> None:
         namenode=parameters["namenode"],
         resourcemanager=parameters["resourcemanager"],
     )
-    users = []
+    users = {}
     for user in parameters["users"]:
         own = health.Target(kind=user["kind"], host=parameters["host"], port=user["port"])
-        users.append(rolling.User(user["unit"], own, [health.at(own, other) for other in user["others"]]))
+        users[user["unit"]] = rolling.Questions(own, [health.at(own, other) for other in user["others"]])
     try:
         rolled = rolling.restart(
             parameters["unit"],

@@ -88,6 +88,15 @@ class Ndb:
     # What is started afterwards, and ends with it.
     later: ExitStack
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of each program of it."""
+        return _environment(self.home)
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {"LD_LIBRARY_PATH": str(home / "lib/private")}
+
 
 def unpack_ndb(directory: Path) -> Path:
     """Unpack the tarball that HOPSHIVE_NDB_TARBALL names; skips the test without one."""
@@ -114,16 +123,14 @@ def killed(cluster: Ndb, number: int) -> Iterator[None]:
     try:
         yield
     finally:
-        environment = {"LD_LIBRARY_PATH": str(cluster.home / "lib/private")}
-        cluster.later.enter_context(running(argv, log, environment))
+        cluster.later.enter_context(running(argv, log, cluster.environment))
         wait_until(lambda: joined(node), "the SQL node", log, 120)
 
 
 @contextmanager
 def restarting(cluster: Ndb, number: int) -> Iterator[Callable[[], bool]]:
     """A data node is killed and started again, and takes part again after the block. Yields whether it is still starting."""
-    waiter = [str(cluster.home / "bin/ndb_waiter"), f"--ndb-connectstring={cluster.connect}"]
-    environment = {"LD_LIBRARY_PATH": str(cluster.home / "lib/private")}
+    waiter = [str(cluster.home / "bin/ndb_waiter"), f"--ndb-connectstring={cluster.connect}", "--timeout=180"]
     mine = f"--ndb-nodeid={number}"
     for directory in Path("/proc").iterdir():
         with suppress(OSError):
@@ -132,10 +139,8 @@ def restarting(cluster: Ndb, number: int) -> Iterator[Callable[[], bool]]:
                 os.kill(int(directory.name), signal.SIGKILL)
                 again = argv
     time.sleep(1)
-    cluster.later.enter_context(running(again, cluster.directory / f"{number}.log", environment))
-    with subprocess.Popen(
-        [*waiter, "--timeout=180"], env={**os.environ, **environment}, stdout=subprocess.DEVNULL
-    ) as waiting:
+    cluster.later.enter_context(running(again, cluster.directory / f"{number}.log", cluster.environment))
+    with subprocess.Popen(waiter, env={**os.environ, **cluster.environment}, stdout=subprocess.DEVNULL) as waiting:
         yield lambda: waiting.poll() is None
         assert waiting.wait(180) == 0
 
@@ -169,7 +174,7 @@ def run_ndb(
     of_data = "\n".join(f"{name} = {value}" for name, value in data.items())
     config.write_text(CONFIG.format(port=port, directory=directory, data=of_data, sql=f"{sql}\n[api]\n[api]\n"))
     connect = f"127.0.0.1:{port}"
-    environment = {"LD_LIBRARY_PATH": str(home / "lib/private")}
+    environment = _environment(home)
     with ExitStack() as stack:
 
         def start(name: str, argv: Sequence[str]) -> Path:
@@ -203,7 +208,7 @@ def _run_sql_node(directory: Path, home: Path, connect: str, number: int, settin
     place.mkdir()
     user = ["--user=root"] if os.geteuid() == 0 else []
     server = [str(home / "bin/mysqld"), "--no-defaults", *user, f"--basedir={home}", f"--datadir={place / 'data'}"]
-    environment = {"LD_LIBRARY_PATH": str(home / "lib/private")}
+    environment = _environment(home)
     log = place / "log"
     with log.open("wb") as output:
         subprocess.run(

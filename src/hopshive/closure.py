@@ -178,8 +178,7 @@ def read(tx: Transaction) -> Graph:
                 f"The foreign key {key.name} of {key.table} has more than one column: hopshive cannot follow it."
             )
     version = tx.value("SELECT SCHEMA_VERSION FROM VERSION") if "VERSION" in tables else None
-    forgetful = str(tx.value("SELECT @@default_storage_engine")).lower() == "ndbcluster"
-    found = Graph(version=str(version or ""), tables=tables, keys=keys, forgetful=forgetful)
+    found = Graph(version=str(version or ""), tables=tables, keys=keys, forgetful=tx.is_ndb())
     lacking = sorted(OWNERS.keys() - {key.table for key in found.children("SDS", cascading=True)})
     if lacking:
         raise ClosureError(
@@ -230,7 +229,7 @@ def finish(tx: Transaction, keys: Graph, found: Mapping[str, Found]) -> None:
     for table in reversed(keys.order):
         for key in keys.parents(table) if table in found else []:
             if key.cascades and key.to in found:
-                delete(tx, keys.tables[table], key.column, set(found[key.to].column(key.to_columns[0])))
+                delete(tx, keys.tables[table], key.column, set(found[key.to].column(key.to_column)))
 
 
 def _found_by(table: Table, by: str, values: Sequence[object]) -> tuple[str, Sequence[object]]:

@@ -149,6 +149,10 @@ class Transaction:
         found = self.row(sql, arguments)
         return found[0] if found else None
 
+    def is_ndb(self) -> bool:
+        """Whether the tables are in NDB Cluster."""
+        return str(self.value("SELECT @@default_storage_engine")).lower() == "ndbcluster"
+
     @property
     def last_id(self) -> int:
         """The AUTO_INCREMENT value of the last INSERT."""
@@ -234,7 +238,7 @@ class Database:
         """
         if self._skips_locked is None:
             with self.reading() as tx:
-                self._skips_locked = tx.value("SELECT @@default_storage_engine").lower() != "ndbcluster"
+                self._skips_locked = not tx.is_ndb()
         return self._skips_locked
 
     def close(self) -> None:

@@ -158,8 +158,8 @@ def _first(urls: Sequence[str], ask: Callable[[str], T]) -> T:
     raise NoAnswer("; ".join(errors))
 
 
-def _bean(base: str, name: str, timeout: float) -> Facts:
-    """One bean of a Hadoop daemon's JMX servlet."""
+def bean(base: str, name: str, timeout: float) -> Facts:
+    """One bean of a Hadoop daemon's JMX servlet. Raises NoAnswer."""
     beans = fetch_json(f"{base}/jmx?qry={urllib.parse.quote(name, safe='=:,')}", timeout).get("beans") or []
     if not beans:
         raise NoAnswer(f"it has no bean {name} yet")
@@ -259,24 +259,24 @@ def _active(base: str, safe_mode: bool, timeout: float) -> str:
 
 
 def _namenode(base: str, safe_mode: bool, timeout: float) -> Facts:
-    system = _bean(base, "Hadoop:service=NameNode,name=FSNamesystemState", timeout)
+    system = bean(base, "Hadoop:service=NameNode,name=FSNamesystemState", timeout)
     if system.get("FSState") != "Operational" and not safe_mode:
-        why = _bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout).get("Safemode") or ""
+        why = bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout).get("Safemode") or ""
         raise NoAnswer(f"it is in safe mode. {why}".strip().rstrip("."))
-    status = _bean(base, "Hadoop:service=NameNode,name=NameNodeStatus", timeout)
+    status = bean(base, "Hadoop:service=NameNode,name=NameNodeStatus", timeout)
     return {"state": status.get("State", ""), "live_datanodes": system.get("NumLiveDataNodes", 0)}
 
 
 def ask_journalnode(target: Target, timeout: float) -> Facts:
     """Its JMX: its server for NameNodes counts calls only once it listens."""
     base = f"http://{target.place}"
-    info = _bean(base, "Hadoop:service=JournalNode,name=JournalNodeInfo", timeout)
+    info = bean(base, "Hadoop:service=JournalNode,name=JournalNodeInfo", timeout)
     return {"version": str(info.get("Version", "")).partition(",")[0]}
 
 
 def ask_datanode(target: Target, timeout: float) -> Facts:
     """Its JMX, and with `namenode` also that a NameNode lists it as live."""
-    info = _bean(f"http://{target.place}", "Hadoop:service=DataNode,name=DataNodeInfo", timeout)
+    info = bean(f"http://{target.place}", "Hadoop:service=DataNode,name=DataNodeInfo", timeout)
     name = f"{info.get('DatanodeHostname')}:{info.get('DataPort')}"
     facts: Facts = {"name": name, "version": info.get("Version", "").partition(",")[0]}
     if target.namenode:
@@ -285,7 +285,7 @@ def ask_datanode(target: Target, timeout: float) -> Facts:
 
 
 def _listed_live(namenode: str, datanode: str, timeout: float) -> str:
-    info = _bean(namenode.rstrip("/"), "Hadoop:service=NameNode,name=NameNodeInfo", timeout)
+    info = bean(namenode.rstrip("/"), "Hadoop:service=NameNode,name=NameNodeInfo", timeout)
     live = json.loads(info.get("LiveNodes") or "{}")
     if datanode not in live:
         others = ", ".join(sorted(live)) or "none"
@@ -303,7 +303,7 @@ def ask_datanode_leaving(target: Target, timeout: float) -> Facts:
     def state(url: str) -> str:
         base = url.rstrip("/")
         _active(base, True, timeout)
-        info = _bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout)
+        info = bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout)
         live = json.loads(info.get("LiveNodes") or "{}")
         return str(live.get(target.place, {}).get("adminState", "gone"))
 

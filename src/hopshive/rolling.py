@@ -7,12 +7,13 @@ whatever broke it stops there.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hopshive.health import NoAnswer, WrongAnswer, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hopshive.health import Answer, Target
 
@@ -50,44 +51,37 @@ class Questions:
     others_command: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class User:
-    """A unit of this host that works with the one that is restarted: a replica too, whose clients go to the others."""
-
-    unit: str
-    own: Target
-    others: Sequence[Target]
-
-
 def restart(
     unit: str,
     questions: Questions,
     run: Run,
     timeout: float,
     *,
-    users: Sequence[User] = (),
+    users: Mapping[str, Questions] = MappingProxyType({}),
     degraded: bool = False,
     wait: Wait = wait_for,
 ) -> Rolled:
     """Restart a systemd unit of this host, and wait up to `timeout` seconds until it answers.
 
     A unit that does not run is only started: nobody uses it, and a new service of several replicas answers when all run. If it
-    does run, all the others must answer first, unless `degraded`. Of `users` those that run and have others are stopped before
-    and started afterwards: what they were asked would fail when what they ask ends. Raises RollError.
+    does run, all the others must answer first, unless `degraded`. `users` are units of this host that work with it, replicas too:
+    those that run and have others are stopped before and started afterwards, since what they were asked would fail when what they
+    ask ends. Raises RollError.
     """
     # After many failed starts systemd refuses another; a unit that was never loaded has nothing to forget.
     run(["systemctl", "reset-failed", f"{unit}.service"])
     _must(run, ["systemctl", "daemon-reload"])
     running = _runs(run, unit)
-    users = [user for user in users if user.others and _runs(run, user.unit)]
     restarting = ["systemctl", "restart", f"{unit}.service"]
     if not running:
         _must(run, restarting)
         return Rolled(started=True)
+    users = {user: asked for user, asked in users.items() if asked.others and _runs(run, user)}
     if not degraded:
         try:
-            for other in [*questions.others, *(other for user in users for other in user.others)]:
-                wait(other, min(timeout, OTHERS_TIMEOUT))
+            for asked in (questions, *users.values()):
+                for other in asked.others:
+                    wait(other, min(timeout, OTHERS_TIMEOUT))
             if questions.others_command:
                 _must(run, questions.others_command)
         except (NoAnswer, WrongAnswer, RollError) as error:
@@ -97,15 +91,15 @@ def restart(
             ) from None
     try:
         for user in users:
-            _must(run, ["systemctl", "stop", f"{user.unit}.service"])
+            _must(run, ["systemctl", "stop", f"{user}.service"])
         _must(run, restarting)
         answer = _back(unit, run, questions, wait, timeout)
     finally:
         # Whatever became of it: they may work with another one.
         for user in users:
-            run(["systemctl", "start", f"{user.unit}.service"])
-    for user in users:
-        _back(user.unit, run, Questions(own=user.own), wait, timeout)
+            run(["systemctl", "start", f"{user}.service"])
+    for user, asked in users.items():
+        _back(user, run, asked, wait, timeout)
     return Rolled(started=False, answer=answer)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import subprocess
 import time
 from contextlib import ExitStack, suppress
@@ -233,16 +232,10 @@ def _wait(site: Site, component: str, host: Host) -> None:
 
 def _wait_small(host: Host) -> None:
     """Until a DataNode has opened its small disk. Before that it answers too, and one that is full it would not open."""
-    url = f"http://{host.address}:{PORTS['datanode']}/jmx?qry=Hadoop:service=DataNode,name=FSDatasetState*"
-    deadline = time.monotonic() + ANSWERS
-    while True:
-        with suppress(health.NoAnswer):
-            beans = json.loads(health.fetch(url, 5))["beans"]
-            if beans and 0 < beans[0]["Capacity"] < SMALL:
-                return
-        if time.monotonic() > deadline:
-            raise health.NoAnswer(f"the DataNode of {host.name} did not open its disk within {ANSWERS:.0f} s")
-        time.sleep(1)
+    base = f"http://{host.address}:{PORTS['datanode']}"
+    name = "Hadoop:service=DataNode,name=FSDatasetState*"
+    if not _comes(lambda: 0 < health.bean(base, name, 5)["Capacity"] < SMALL, ANSWERS):
+        raise health.NoAnswer(f"the DataNode of {host.name} did not open its disk within {ANSWERS:.0f} s")
 
 
 def _standby(site: Site) -> Host:
@@ -265,10 +258,15 @@ def _make_active(site: Site, host: Host) -> None:
 
 def _becomes(site: Site, hosts: Sequence[Host], seconds: float) -> bool:
     """Whether the NameNode of one of some hosts is the active one within so many seconds."""
+    return _comes(lambda: site.active("namenode") in hosts, seconds)
+
+
+def _comes(holds: Callable[[], bool], seconds: float) -> bool:
+    """Whether something is so within so many seconds; without an answer it is not."""
     deadline = time.monotonic() + seconds
     while True:
         with suppress(health.NoAnswer):
-            if site.active("namenode") in hosts:
+            if holds():
                 return True
         if time.monotonic() > deadline:
             return False

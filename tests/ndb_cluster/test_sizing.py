@@ -85,7 +85,7 @@ def test_there_is_room_to_change_the_schema_and_back(stock: Metastore) -> None:
 
 
 def test_there_is_room_for_a_backup(cluster: Ndb) -> None:
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(cluster.home / "lib/private")}
+    environment = {**os.environ, **cluster.environment}
     client = [str(cluster.home / "bin/ndb_mgm"), f"--ndb-connectstring={cluster.connect}"]
     done = subprocess.run(
         [*client, "-e", "START BACKUP WAIT COMPLETED"], env=environment, capture_output=True, text=True, check=False

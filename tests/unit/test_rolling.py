@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.health import Answer, NoAnswer, Target, WrongAnswer, at
-from hopshive.rolling import OTHERS_TIMEOUT, Questions, RollError, User, restart
+from hopshive.rolling import OTHERS_TIMEOUT, Questions, RollError, restart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +116,7 @@ class Logged(Host):
 
 def test_who_works_with_it_is_stopped_meanwhile() -> None:
     host = Logged()
-    users = [User("hive-metastore", OWN, OTHERS[:1])]
+    users = {"hive-metastore": Questions(OWN, OTHERS[:1])}
     restart("ndb-sql", Questions(SQL, [at(SQL, "two:3306")]), host.run, 180, users=users, wait=host.wait)
     assert host.done[-7:] == [
         f"two {OTHERS_TIMEOUT:g}",
@@ -131,7 +131,7 @@ def test_who_works_with_it_is_stopped_meanwhile() -> None:
 
 def test_who_works_with_it_is_started_again_whatever_became_of_it() -> None:
     host = Logged(down=["one"])
-    users = [User("hive-metastore", OWN, OTHERS)]
+    users = {"hive-metastore": Questions(OWN, OTHERS)}
     with pytest.raises(RollError, match=r"^ndb-sql was restarted and did not come back"):
         restart("ndb-sql", Questions(SQL), host.run, 180, users=users, wait=host.wait)
     assert host.done[-1] == "start hive-metastore"
@@ -139,13 +139,13 @@ def test_who_works_with_it_is_started_again_whatever_became_of_it() -> None:
 
 def test_the_only_one_that_works_with_it_stays() -> None:
     host = Logged()
-    restart("ndb-sql", Questions(SQL), host.run, 180, users=[User("hive-metastore", OWN, [])], wait=host.wait)
+    restart("ndb-sql", Questions(SQL), host.run, 180, users={"hive-metastore": Questions(OWN)}, wait=host.wait)
     assert "stop hive-metastore" not in host.done
 
 
 def test_nothing_is_stopped_while_another_of_who_works_with_it_is_down() -> None:
     host = Logged(down=["three"])
-    users = [User("hive-metastore", OWN, OTHERS)]
+    users = {"hive-metastore": Questions(OWN, OTHERS)}
     with pytest.raises(RollError, match=r"^ndb-sql was not restarted.*three:9083"):
         restart("ndb-sql", Questions(SQL), host.run, 180, users=users, wait=host.wait)
     assert "stop hive-metastore" not in host.done

@@ -38,12 +38,10 @@ def answer(names: dict[str, Any], request: dict[str, str]) -> dict[str, Any]:
         names["result"] = None
         exec(request["python"], names)  # noqa: S102 - the tests' own snippets
         return {"result": names["result"]}
-    except TypeError as error:
+    except Exception as error:
         if "'JavaPackage'" in str(error):
             # The JVM has given up a class for good: nothing will work any more in this process.
             raise
-        return {"error": str(error), "type": "TypeError"}
-    except Exception as error:
         # Without the JVM's stack.
         return {"error": str(error).split("\n\tat ", 1)[0], "type": type(error).__name__}
 

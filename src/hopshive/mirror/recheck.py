@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 PAGE = 1000
 # Seconds until a recheck is tried again that found rows locked, and one that the database refused.
 BUSY = 1.0
-REFUSED_AGAIN = 15.0
+REFUSED_AGAIN = 60.0
 # Seconds between two looks at missing directories that the fuse holds: there may be a million.
 MANY_AGAIN = 300.0
 # Seconds of one removal, or of one return, until others have their turn.
