@@ -372,7 +372,7 @@ def test_garbage_that_is_being_collected_is_no_difference(world: World, monkeypa
     collect = "DELETE FROM CDS WHERE CD_ID = 1001"
     monkeypatch.setattr("hopshive.mirror.check.time.sleep", lambda _: world.metastore.execute(collect))
     found = list(check.differences(world.config, world.database, world.namenode))
-    assert [(one.kind, one.object, one.detail) for one in found] == [("garbage", "CDS", "1 row that nothing refers to")]
+    assert [(one.kind, one.object, one.detail) for one in found] == [("garbage", "CDS", "1 row without an owner")]
     collect = "DELETE FROM CDS WHERE CD_ID = 1002"
     assert list(check.differences(world.config, world.database, world.namenode)) == []
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hopshive.database import GIVEN, Contention, given
 from hopshive.garbage.inodes import Inodes
 from hopshive.garbage.named import Names
+from hopshive.garbage.orphans import read_orphans
 from hopshive.garbage.references import read_kinds
 from hopshive.garbage.rows import Rows
 from hopshive.garbage.scratch import Scratch
@@ -65,7 +66,8 @@ SHORT_PAGE = 1000
 
 def subjects(tx: Transaction, source: str) -> list[Subject]:
     """All kinds of garbage, in the order in which they set others free. Raises ReferencesError."""
-    found: list[Subject] = [Rows(kind) for kind in read_kinds(tx)]
+    found: list[Subject] = [read_orphans(tx, source)] if tx.is_ndb() else []
+    found += [Rows(kind) for kind in read_kinds(tx)]
     found.append(Names())
     if source == "hdfs":
         found.append(Inodes())
@@ -73,14 +75,14 @@ def subjects(tx: Transaction, source: str) -> list[Subject]:
 
 
 def counts(tx: Transaction, source: str = "hdfs") -> dict[str, int]:
-    """Garbage now, by table: rows that nothing refers to, without what they would set free.
+    """Garbage now, by table, without what it would set free.
 
     Looks into an index for each reference of each row, without a lock: 2 to 3 seconds for 200,000 partitions, of which a third
     each is for SDS, SERDES and inodes (measured). So not for each scrape: a sweep counts what it finds. Raises ReferencesError.
     """
-    found: dict[str, int] = {}
+    found: Counter[str] = Counter()
     for subject in subjects(tx, source):
-        found |= subject.count(tx)
+        found.update(subject.count(tx))
     return found
 
 

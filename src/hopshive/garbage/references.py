@@ -144,7 +144,7 @@ def kinds(
                 "and nothing in it can be told from garbage. Nothing was collected."
             )
         parts = tuple(
-            Part(key.table, key.column, _plain(indexes[key.table, key.column])) for key in keys if key in of_parts
+            Part(key.table, key.column, plain(indexes[key.table, key.column])) for key in keys if key in of_parts
         )
         own = {part.table: part.column for part in parts} | {root.table: root.key}
         onward = tuple(
@@ -158,24 +158,28 @@ def kinds(
 
 def read_kinds(tx: Transaction) -> list[Kind]:
     """The kinds of this database. Raises ReferencesError."""
-    indexes = {
+    keys = incoming(tx)
+    for key in keys:
+        for name in (key.table, *key.columns, *key.to_columns):
+            plain(name)
+    database = str(tx.value("SELECT DATABASE()"))
+    tables = tx.rows("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()")
+    return kinds(database, keys, [str(row[0]) for row in tables], leading_indexes(tx))
+
+
+def leading_indexes(tx: Transaction) -> dict[tuple[str, str], str]:
+    """An index that begins with a column, by table and column; the primary key where it does."""
+    return {
         (table, column): index
         for table, column, index in tx.rows(
             "SELECT TABLE_NAME, COLUMN_NAME, INDEX_NAME FROM information_schema.STATISTICS"
             " WHERE TABLE_SCHEMA = DATABASE() AND SEQ_IN_INDEX = 1 ORDER BY INDEX_NAME = 'PRIMARY'"
         )
     }
-    keys = incoming(tx)
-    for key in keys:
-        for name in (key.table, *key.columns, *key.to_columns):
-            _plain(name)
-    database = str(tx.value("SELECT DATABASE()"))
-    tables = tx.rows("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()")
-    return kinds(database, keys, [str(row[0]) for row in tables], indexes)
 
 
-def _plain(name: str) -> str:
-    """Names of tables, columns and indexes stand in statements as they are."""
+def plain(name: str) -> str:
+    """The name: those of tables, columns and indexes stand in statements as they are. Raises ReferencesError for another."""
     if not _PLAIN.fullmatch(name):
         raise ReferencesError(
             f"A foreign key of the metastore's database uses the name {name!r}, which hopshive cannot write into a statement."

@@ -64,7 +64,7 @@ def differences(
         time.sleep(settle)
         found = {table: count for table, count in _garbage(config, database).items() if table in found}
     for table, count in found.items():
-        yield Difference("garbage", table, "", f"{counted(count, 'row')} that nothing refers to")
+        yield Difference("garbage", table, "", f"{counted(count, 'row')} without an owner")
 
 
 def _garbage(config: Config, database: Database) -> dict[str, int]:
