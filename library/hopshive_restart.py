@@ -66,7 +66,7 @@ options:
   users:
     description:
       - Units of the same host that work with this one, replicas themselves. Those that run are stopped before and started
-        afterwards, so that their clients go to the others and see no failed call.
+        afterwards, so that their clients go to the others and see no failed call. With O(degraded) they are left alone.
     type: list
     elements: dict
     default: []

@@ -66,7 +66,7 @@ def restart(
     A unit that does not run is only started: nobody uses it, and a new service of several replicas answers when all run. If it
     does run, all the others must answer first, unless `degraded`. `users` are units of this host that work with it, replicas too:
     those that run and have others are stopped before and started afterwards, since what they were asked would fail when what they
-    ask ends. Raises RollError.
+    ask ends; if `degraded` they go on, since theirs may be the only one. Raises RollError.
     """
     # After many failed starts systemd refuses another; a unit that was never loaded has nothing to forget.
     run(["systemctl", "reset-failed", f"{unit}.service"])
@@ -76,8 +76,10 @@ def restart(
     if not running:
         _must(run, restarting)
         return Rolled(started=True)
-    users = {user: asked for user, asked in users.items() if asked.others and _runs(run, user)}
-    if not degraded:
+    if degraded:
+        users = {}
+    else:
+        users = {user: asked for user, asked in users.items() if asked.others and _runs(run, user)}
         try:
             for asked in (questions, *users.values()):
                 for other in asked.others:
