@@ -11,8 +11,8 @@ its clock jumps), this holds: **what it commits, it commits before the next term
   writes of its successor. So each connection that writes is recorded in the row before its first statement, and the
   take-over kills those first; their transactions are rolled back by the server. A connection cannot be recorded once the
   lease has expired, so that none is missed.
-- Where a connection cannot be killed, the server ends it by itself when it was idle in a transaction for two leases
-  (MariaDB's idle_transaction_timeout).
+- Where a connection cannot be killed, MariaDB ends it by itself when it was idle in a transaction for two leases
+  (idle_transaction_timeout); an SQL node of NDB that is cut off is given up by the data nodes, with its transactions.
 - Statements about the lease are transactions of their own: nobody who is frozen in between holds the row.
 
 A leader's own clock only makes it stop early: when it could not renew for as long as the lease lasts.
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 from pymysql.constants import ER
 
-from hopshive.database import Database, DatabaseError, LostLease, marks
+from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,6 +46,8 @@ ROW_WAIT = 2
 LEAST_TIMEOUT = 4.0
 # A lease is renewed that many times before it would expire.
 RENEWALS = 3
+# Which server a connection is to, short, since all of them stand in one column: numbers of connections are its own.
+NODE = "CRC32(CONCAT(@@hostname, ':', @@port))"
 # A connection that is idle in a transaction for that many leases is ended by the server.
 IDLE_LEASES = 2
 
@@ -128,23 +130,45 @@ class Lease:
         self._session.close()
 
     def _kill(self, connections: str) -> None:
-        """End connections of who led, as far as they are still there.
+        """End connections of who led, as far as they are still there, each at the server that it was made to.
 
         A user may kill what is its own. Numbers begin again when a server restarts, so that one may belong to somebody else
         by then: a user of another name is left alone, one of ours tries again.
         """
-        numbers = [int(number) for number in connections.split(",") if number]
-        if not numbers:
-            return
-        with self._session.transaction() as tx:
-            found = tx.rows(
-                f"SELECT ID FROM information_schema.PROCESSLIST WHERE ID IN ({marks(numbers)})"
-                " AND ID <> CONNECTION_ID() AND USER = SUBSTRING_INDEX(USER(), '@', 1)",
-                numbers,
+        left: dict[str, list[int]] = {}
+        for connection in filter(None, connections.split(",")):
+            number, _, node = connection.partition("@")
+            left.setdefault(node, []).append(int(number))
+        if left:
+            self._kill_at(self._session, left)
+        for server in self.server.all if left else ():
+            session = _Session(server, self.names, self.seconds)
+            try:
+                self._kill_at(session, left)
+            except DatabaseUnavailable as error:
+                # Its connections have ended with it.
+                log.info("Nothing of the daemon that led before is killed at one server: %s", error)
+            finally:
+                session.close()
+            if not left:
+                break
+
+    def _kill_at(self, session: _Session, left: dict[str, list[int]]) -> None:
+        """End those of the session's own server, and forget them."""
+        with session.transaction() as tx:
+            numbers = left.pop(str(tx.value(f"SELECT {NODE}")), [])
+            found = (
+                tx.rows(
+                    f"SELECT ID FROM information_schema.PROCESSLIST WHERE ID IN ({marks(numbers)})"
+                    " AND ID <> CONNECTION_ID() AND USER = SUBSTRING_INDEX(USER(), '@', 1)",
+                    numbers,
+                )
+                if numbers
+                else []
             )
         for (number,) in found:
             try:
-                with self._session.transaction() as tx:
+                with session.transaction() as tx:
                     tx.execute("KILL CONNECTION %s", (int(number),))
                 log.info("Killed the connection %d of the daemon that led before.", number)
             except DatabaseError as error:
@@ -168,7 +192,7 @@ class Term:
         self._session = _Session(lease.server, lease.names, lease.seconds)
         self._lock = threading.Lock()
         self._until = began + lease.seconds
-        self._connections: Mapping[object, int] = {}
+        self._connections: Mapping[object, str] = {}
         self._end = ""
 
     @property
@@ -200,8 +224,8 @@ class Term:
         with self._lock:
             self._renew(self._connections)
 
-    def record(self, owner: object, connection: int) -> None:
-        """Note a connection before it writes, in place of the owner's last one. Raises as `renew`."""
+    def record(self, owner: object, connection: str) -> None:
+        """Note a connection, `number@server` (NODE), before it writes, in place of the owner's last one. Raises as `renew`."""
         with self._lock:
             connections = {**self._connections, owner: connection}
             self._renew(connections)
@@ -225,14 +249,14 @@ class Term:
         """Stop every writer of this process; the lease expires by itself."""
         self._end = self._end or why
 
-    def _renew(self, connections: Mapping[object, int]) -> None:
+    def _renew(self, connections: Mapping[object, str]) -> None:
         self._require()
         began = monotonic()
         with self._session.transaction() as tx:
             renewed = tx.execute(
                 "UPDATE {state}.lease SET expires = UTC_TIMESTAMP(6) + INTERVAL %s MICROSECOND, connections = %s"
                 " WHERE id = 1 AND epoch = %s AND expires > UTC_TIMESTAMP(6)",
-                (_microseconds(self.seconds), ",".join(map(str, connections.values())), self.epoch),
+                (_microseconds(self.seconds), ",".join(connections.values()), self.epoch),
             )
         if not renewed:
             self._lose("it expired, or another daemon leads")
@@ -269,7 +293,10 @@ class Fenced(Database):
         connection = super()._connected()
         if connection is not before:
             try:
-                self._term.record(self, int(connection.thread_id()))  # type: ignore[no-untyped-call]
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SELECT CONCAT(CONNECTION_ID(), '@', {NODE})")
+                    self._term.record(self, str(cursor.fetchall()[0][0]))
+                connection.rollback()
                 _bound_idleness(connection, math.ceil(self._term.seconds * IDLE_LEASES))
             except BaseException:
                 self.close()

@@ -129,7 +129,7 @@ def test_who_does_not_renew_writes_nothing_more(server: Server, mariadb: MariaDB
     database = term.database()
     insert(database, 1)
     time.sleep(SHORT + 0.1)
-    attempts: list[Callable[[], None]] = [lambda: insert(database, 1), term.renew, lambda: term.record("x", 1)]
+    attempts: list[Callable[[], None]] = [lambda: insert(database, 1), term.renew, lambda: term.record("x", "1@x:1")]
     for attempt in attempts:
         with pytest.raises(LostLease, match=r"epoch 1\): it could not be renewed for 0.8 s"):
             attempt()
@@ -196,14 +196,15 @@ def test_each_connection_is_recorded_before_it_writes(server: Server, mariadb: M
     def recorded() -> str:
         return str(mariadb.execute("SELECT connections FROM lease", database=DATABASE)[0][0])
 
-    assert recorded() == ",".join(map(str, numbers))
+    ((node,),) = mariadb.execute(f"SELECT {lease_module.NODE}")
+    assert recorded() == f"{numbers[0]}@{node},{numbers[1]}@{node}"
     mariadb.execute(f"KILL {numbers[0]}")
     with pytest.raises(DatabaseUnavailable):
         insert(mirror, 1)
     insert(mirror, 1)
-    assert recorded() == f"{connection_id(mirror)},{numbers[1]}"
+    assert recorded() == f"{connection_id(mirror)}@{node},{numbers[1]}@{node}"
     term.renew()
-    assert recorded() == f"{connection_id(mirror)},{numbers[1]}"
+    assert recorded() == f"{connection_id(mirror)}@{node},{numbers[1]}@{node}"
 
 
 def test_a_connection_of_an_ended_term_is_never_made(server: Server) -> None:
@@ -225,7 +226,8 @@ def test_a_strangers_connection_is_left_alone(server: Server, mariadb: MariaDB) 
         assert lease.try_acquire() is None
         recorded = [connection_id(stranger), connection_id(ours), connection_id(lease._session), 4_000_000_000]
         with ours.transaction() as tx:
-            tx.execute("UPDATE lease SET connections = %s", (",".join(map(str, recorded)),))
+            node = tx.value(f"SELECT {lease_module.NODE}")
+            tx.execute("UPDATE lease SET connections = %s", (",".join(f"{number}@{node}" for number in recorded),))
         assert acquired(lease).epoch == 1
         with stranger.reading() as tx:
             assert tx.value("SELECT 1") == 1
@@ -234,6 +236,18 @@ def test_a_strangers_connection_is_left_alone(server: Server, mariadb: MariaDB) 
         stranger.close()
     finally:
         mariadb.execute("DROP USER stranger@'%'")
+
+
+def test_a_connection_of_the_same_number_at_another_server_is_left_alone(server: Server) -> None:
+    ours = Database(server)
+    lease = contend(server, "one")
+    assert lease.try_acquire() is None
+    with ours.transaction() as tx:
+        tx.execute("UPDATE lease SET connections = CONCAT(CONNECTION_ID(), '@77')")
+    assert acquired(lease).epoch == 1
+    with ours.reading() as tx:
+        assert tx.value("SELECT 1") == 1
+    ours.close()
 
 
 def test_the_server_ends_what_is_idle_in_a_transaction(server: Server, mariadb: MariaDB) -> None:
