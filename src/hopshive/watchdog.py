@@ -52,14 +52,22 @@ class _Stream:
         return data
 
 
+class Unresolved(Exception):
+    """A host's name has no address now, which says nothing of the service."""
+
+
 def _connect(place: str, timeout: float) -> socket.socket:
+    """Raises Unresolved and OSError."""
     if place.startswith("/"):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout)
         connection.connect(place)
         return connection
     host, _, port = place.rpartition(":")
-    return socket.create_connection((host, int(port)), timeout)
+    try:
+        return socket.create_connection((host, int(port)), timeout)
+    except socket.gaierror as error:
+        raise Unresolved(str(error)) from None
 
 
 def knock_metastore(place: str, timeout: float) -> bool:
@@ -163,7 +171,12 @@ class Watchdog:
 
     def look(self) -> None:
         """Knock once, and draw the conclusion. A process that has never answered is starting: nobody waits for it."""
-        if self._knock(self._place, PATIENCE):
+        try:
+            answered = self._knock(self._place, PATIENCE)
+        except Unresolved:
+            self._missed = 0
+            return
+        if answered:
             if self._process.ticks(self._pid) < 0:
                 self._pid = self._process.pid()
             self._missed = 0

@@ -123,6 +123,21 @@ def test_a_service_that_does_not_run_is_no_matter() -> None:
     assert not watchdog.killed
 
 
+def test_a_name_that_has_no_address_now_says_nothing_of_the_service(server: tuple[Running, str]) -> None:
+    running, place = server
+    watchdog = Watchdog("s", place, knock_mysql, running, misses=1)
+    watchdog.look()
+    watchdog._place = "nowhere.invalid:1"
+    os.kill(running.pid(), signal.SIGSTOP)
+    for _ in range(5):
+        watchdog.look()
+    unresolved = watchdog.killed
+    watchdog._place = place
+    for _ in range(3):
+        watchdog.look()
+    assert (unresolved, watchdog.killed) == (0, 1)
+
+
 @pytest.mark.parametrize("knock", [knock_metastore, knock_web, knock_mysql])
 def test_a_server_that_accepts_and_is_silent_has_not_answered(knock: Knock) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
