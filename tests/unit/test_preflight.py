@@ -249,6 +249,19 @@ def test_a_password_that_differs_between_hosts_is_refused() -> None:
     assert "another-of-its-own-7" not in text
 
 
+def test_a_management_node_beside_a_data_node_is_refused() -> None:
+    nodes = {
+        "mariadb": (),
+        "ndb_management": ("worker",),
+        "ndb_data": ("worker", "edge"),
+        "ndb_sql": ("master", "edge"),
+    }
+    given = {"all": {"cluster_database": "ndb", "artifacts_tarballs": {"ndb": {}}}}
+    said = "is in ndb_management and in ndb_data"
+    assert [f"worker {said}" in text for text in errors(inventory(nodes, given))].count(True) == 1
+    assert not any(said in text for text in errors(inventory({**nodes, "ndb_management": ("master",)}, given)))
+
+
 def test_a_host_without_the_database_needs_no_password() -> None:
     assert errors(inventory(given={"worker": dict.fromkeys(PASSWORDS)})) == []
 

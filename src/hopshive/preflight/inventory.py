@@ -273,6 +273,12 @@ def _check_ndb(inventory: Inventory) -> Iterator[Problem]:
             f"The group ndb_data has {len(nodes)} hosts ({listed(nodes)}): each row has {replicas} copies"
             f" (ndb_management_replicas), so their number must be a multiple of {replicas}"
         )
+    both = [host for host in inventory.members("ndb_management") if host in nodes]
+    if both:
+        yield Problem(
+            f"{both[0]} is in ndb_management and in ndb_data: without that host the other data nodes have nobody to ask whether"
+            " they may go on, and end too, so place the management node on a host without a data node"
+        )
     tarballs = [variables.values.get("artifacts_tarballs") for variables in inventory.hosts.values()]
     if not all(isinstance(one, Mapping) and "ndb" in one for one in tarballs):
         yield Problem(
