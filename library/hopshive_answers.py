@@ -30,6 +30,7 @@ options:
       - ndb_sql
       - journalnode
       - namenode
+      - zkfc
       - datanode
       - datanode_leaving
       - resourcemanager
@@ -53,8 +54,8 @@ options:
     default: 60
   namenode:
     description: >-
-      Of V(kind=datanode), the URLs of the NameNodes, one of which must list it as live; of V(kind=namenode), those of all of
-      them, one of which must be active.
+      Of V(kind=datanode), the URLs of the NameNodes, one of which must list it as live; of V(kind=namenode) and V(kind=zkfc),
+      those of all of them, one of which must be active.
     type: list
     elements: str
     default: []
@@ -169,6 +170,7 @@ def main() -> None:
                     "ndb_sql",
                     "journalnode",
                     "namenode",
+                    "zkfc",
                     "datanode",
                     "datanode_leaving",
                     "resourcemanager",

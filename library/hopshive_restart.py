@@ -46,7 +46,10 @@ options:
     elements: str
     default: []
   namenode:
-    description: As of M(hopshive_answers).
+    description:
+      - As of M(hopshive_answers).
+      - Of V(kind=journalnode), the URLs of the NameNodes. If one of them is active, it begins a segment of edits before and
+        afterwards, and must write it to all JournalNodes.
     type: list
     elements: str
     default: []
@@ -88,6 +91,10 @@ options:
         type: list
         elements: str
         required: true
+  may_be_down:
+    description: How many of O(others) may be down, because they are restarted at the same time.
+    type: int
+    default: 0
   degraded:
     description: Whether to restart it even though another one is down.
     type: bool
@@ -142,7 +149,18 @@ waited:
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
-    from hopshive import health, rolling
+    from hopshive import edits, health, rolling
+
+
+def edits_checks(target: health.Target) -> dict[str, rolling.Check]:
+    """Of a JournalNode, that the others take edits, and then all."""
+    if target.kind != "journalnode" or not target.namenode:
+        return {}
+
+    def others(timeout: float) -> None:
+        edits.wait_taken(target.namenode, timeout, besides=edits.addresses(target.host))
+
+    return {"others_check": others, "own_check": lambda timeout: edits.wait_taken(target.namenode, timeout)}
 
 
 def main() -> None:
@@ -170,6 +188,7 @@ def main() -> None:
                     "others": {"type": "list", "elements": "str", "required": True},
                 },
             },
+            "may_be_down": {"type": "int", "default": 0},
             "degraded": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 180},
         },
@@ -198,10 +217,12 @@ def main() -> None:
                 others=[health.at(target, other) for other in parameters["others"]],
                 own_command=parameters["own_command"],
                 others_command=parameters["others_command"],
+                **edits_checks(target),
             ),
             module.run_command,
             parameters["timeout"],
             users=users,
+            may_be_down=parameters["may_be_down"],
             degraded=parameters["degraded"],
         )
     except rolling.RollError as error:

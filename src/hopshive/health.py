@@ -268,10 +268,19 @@ def _namenode(base: str, safe_mode: bool, timeout: float) -> Facts:
 
 
 def ask_journalnode(target: Target, timeout: float) -> Facts:
-    """Its JMX: its server for NameNodes counts calls only once it listens."""
+    """Its JMX: it is up. Whether NameNodes write to it they know alone: hopshive.edits."""
     base = f"http://{target.place}"
     info = bean(base, "Hadoop:service=JournalNode,name=JournalNodeInfo", timeout)
     return {"version": str(info.get("Version", "")).partition(",")[0]}
+
+
+def ask_zkfc(target: Target, timeout: float) -> Facts:
+    """Its port, which it opens once it takes part in the election; with `namenode` also that one of those is active."""
+    with _connect(target.host, target.port, timeout):
+        pass
+    if not target.namenode:
+        return {}
+    return {"namenode": _first(target.namenode, lambda url: _active(url.rstrip("/"), True, timeout))}
 
 
 def ask_datanode(target: Target, timeout: float) -> Facts:
@@ -513,11 +522,12 @@ def _metrics(base: str, timeout: float) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Question:
-    """How a kind of service is asked, and how that is called in a message."""
+    """How a kind of service is asked, and how that is called in a message; `unit` only where the kind is no component."""
 
     ask: Callable[[Target, float], Facts]
     asked: str
     port: int
+    unit: str = ""
 
 
 QUESTIONS: Mapping[str, Question] = {
@@ -526,6 +536,7 @@ QUESTIONS: Mapping[str, Question] = {
     "ndb_sql": Question(ask_ndb_sql, "its data nodes", 3306),
     "journalnode": Question(ask_journalnode, "its state, over JMX", 8480),
     "namenode": Question(ask_namenode, "its state, over JMX", 9870),
+    "zkfc": Question(ask_zkfc, "its port", 8019, unit="hadoop-hdfs-zkfc"),
     "datanode": Question(ask_datanode, "its state, over JMX", 9864),
     "datanode_leaving": Question(ask_datanode_leaving, "whether it may go", 9866),
     "nodemanager_leaving": Question(ask_nodemanager_leaving, "whether it may go", 8041),
@@ -570,7 +581,7 @@ def wait_for(
 
 def failure(target: Target, reason: str, waited: float, attempts: int) -> str:
     """The sentence for a service that did not answer in time."""
-    unit = COMPONENTS[target.kind.removesuffix("_leaving")].unit
+    unit = QUESTIONS[target.kind].unit or COMPONENTS[target.kind.removesuffix("_leaving")].unit
     where = target.host if not target.unix_socket else "this host"
     return (
         f"{target.kind} at {target.place} did not answer within {waited:.0f} s ({attempts} tries, asked for "

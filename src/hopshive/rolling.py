@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     # Runs a command: its exit code, its output, and what it said on standard error.
     Run = Callable[[Sequence[str]], tuple[int, str, str]]
     Wait = Callable[[Target, float], Answer]
+    Check = Callable[[float], None]
 
 # How long another replica may take to answer, in seconds: it may have been started just before.
 OTHERS_TIMEOUT = 60.0
@@ -42,13 +43,16 @@ class Questions:
     """What tells that a replica answers, and that the others do.
 
     Either `own` and `others` are asked, or commands are run that exit with 0: `own_command` for this replica,
-    `others_command` for all others. Commands bound their time themselves.
+    `others_command` for all others. Commands bound their time themselves. Afterwards come the checks, each with the seconds that
+    it may take; they raise NoAnswer.
     """
 
     own: Target | None = None
     others: Sequence[Target] = ()
     own_command: Sequence[str] = ()
     others_command: Sequence[str] = ()
+    own_check: Check | None = None
+    others_check: Check | None = None
 
 
 def restart(
@@ -58,15 +62,16 @@ def restart(
     timeout: float,
     *,
     users: Mapping[str, Questions] = MappingProxyType({}),
+    may_be_down: int = 0,
     degraded: bool = False,
     wait: Wait = wait_for,
 ) -> Rolled:
     """Restart a systemd unit of this host, and wait up to `timeout` seconds until it answers.
 
     A unit that does not run is only started: nobody uses it, and a new service of several replicas answers when all run. If it
-    does run, all the others must answer first, unless `degraded`. `users` are units of this host that work with it, replicas too:
-    those that run and have others are stopped before and started afterwards, since what they were asked would fail when what they
-    ask ends; if `degraded` they go on, since theirs may be the only one. Raises RollError.
+    does run, all the others but `may_be_down` must answer first, unless `degraded`. `users` are units of this host that work
+    with it, replicas too: those that run and have others are stopped before and started afterwards, since what they were asked
+    would fail when what they ask ends; if `degraded` they go on, since theirs may be the only one. Raises RollError.
     """
     # After many failed starts systemd refuses another; a unit that was never loaded has nothing to forget.
     run(["systemctl", "reset-failed", f"{unit}.service"])
@@ -81,11 +86,9 @@ def restart(
     else:
         users = {user: asked for user, asked in users.items() if asked.others and _runs(run, user)}
         try:
-            for asked in (questions, *users.values()):
-                for other in asked.others:
-                    wait(other, min(timeout, OTHERS_TIMEOUT))
-            if questions.others_command:
-                _must(run, questions.others_command)
+            _others(questions, run, wait, min(timeout, OTHERS_TIMEOUT), may_be_down)
+            for asked in users.values():
+                _others(asked, run, wait, min(timeout, OTHERS_TIMEOUT))
         except (NoAnswer, WrongAnswer, RollError) as error:
             raise RollError(
                 f"{unit} was not restarted, because another replica is down. {error} Bring that one back first, or"
@@ -105,11 +108,41 @@ def restart(
     return Rolled(started=False, answer=answer)
 
 
+def _others(questions: Questions, run: Run, wait: Wait, timeout: float, may_be_down: int = 0) -> None:
+    """Return if all of them work but `may_be_down`, which are not waited for."""
+    left = questions.others
+    if may_be_down:
+        left = [other for other in left if not _answers(wait, other)]
+    down = 0
+    for other in left if len(left) > may_be_down else ():
+        try:
+            wait(other, timeout)
+        except (NoAnswer, WrongAnswer):
+            down += 1
+            if down > may_be_down:
+                raise
+    if questions.others_command:
+        _must(run, questions.others_command)
+    if questions.others_check:
+        questions.others_check(timeout)
+
+
+def _answers(wait: Wait, target: Target) -> bool:
+    try:
+        wait(target, 0)
+    except (NoAnswer, WrongAnswer):
+        return False
+    return True
+
+
 def _back(unit: str, run: Run, questions: Questions, wait: Wait, timeout: float) -> Answer | None:
     try:
         if questions.own_command:
             _must(run, questions.own_command)
-        return wait(questions.own, timeout) if questions.own else None
+        answer = wait(questions.own, timeout) if questions.own else None
+        if questions.own_check:
+            questions.own_check(timeout)
+        return answer
     except (NoAnswer, WrongAnswer, RollError) as error:
         raise RollError(f"{unit} was restarted and did not come back. {error}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -156,3 +157,48 @@ def test_where_another_one_may_be_down_who_works_with_it_goes_on() -> None:
     users = {"hive-metastore": Questions(OWN, OTHERS[:1])}
     restart("ndb-sql", Questions(SQL), host.run, 180, users=users, degraded=True, wait=host.wait)
     assert host.done == ["reset-failed", "daemon-reload", "is-active", "restart", "one 180"]
+
+
+@pytest.mark.parametrize(("down", "restarted"), [(["two"], True), (["two", "three"], False)])
+def test_in_a_batch_as_many_others_may_be_down(down: list[str], restarted: bool) -> None:
+    host = Host(down=down)
+    others = [*OTHERS, at(OWN, "four:9083")]
+    with nullcontext() if restarted else pytest.raises(RollError, match=r"another replica is down.*three:9083"):
+        restart("hadoop-hdfs-datanode", Questions(OWN, others), host.run, 180, may_be_down=1, wait=host.wait)
+    assert ("restart" in host.done) == restarted
+
+
+def test_in_a_batch_who_comes_back_in_time_is_not_down() -> None:
+    class Slow(Host):
+        def wait(self, target: Target, timeout: float) -> Answer:
+            if timeout:
+                self.down.discard(target.host)
+            return super().wait(target, timeout)
+
+    host = Slow(down=["two", "three"])
+    restart("hadoop-hdfs-datanode", Questions(OWN, OTHERS), host.run, 180, may_be_down=1, wait=host.wait)
+    assert "restart" in host.done
+
+
+def test_a_check_comes_after_the_answers() -> None:
+    host = Host()
+    asked = Questions(
+        OWN,
+        OTHERS[:1],
+        others_check=lambda timeout: host.done.append(f"others {timeout:g}"),
+        own_check=lambda timeout: host.done.append(f"own {timeout:g}"),
+    )
+    restart("hadoop-hdfs-journalnode", asked, host.run, 180, wait=host.wait)
+    assert host.done[3:] == ["two 60", "others 60", "restart", "one 180", "own 180"]
+
+
+def test_a_check_that_fails_before_leaves_it_as_it_is_and_afterwards_is_an_error() -> None:
+    def fails(_timeout: float) -> None:
+        raise NoAnswer("Not all JournalNodes take edits.")
+
+    host = Host()
+    with pytest.raises(RollError, match=r"was not restarted, .* Not all JournalNodes take edits"):
+        restart("hadoop-hdfs-journalnode", Questions(OWN, others_check=fails), host.run, 180, wait=host.wait)
+    assert "restart" not in host.done
+    with pytest.raises(RollError, match=r"was restarted and did not come back. Not all JournalNodes take edits"):
+        restart("hadoop-hdfs-journalnode", Questions(OWN, own_check=fails), host.run, 180, wait=host.wait)

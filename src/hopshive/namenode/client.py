@@ -219,6 +219,10 @@ class NameNode:
         """Delete a path, past the trash; False if it is not there. Asked twice for lack of an answer, it is done once."""
         return bool(self._one(self._call("delete", {1: _checked(path), 2: int(recursive)})).number(1))
 
+    def roll_edits(self) -> int:
+        """Begin a segment of edits; its first transaction."""
+        return self._one(self._call("rollEdits")).number(1)
+
     # --- calls --------------------------------------------------------------------------------------------------------
 
     @property

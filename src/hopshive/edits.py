@@ -1,0 +1,105 @@
+"""Edits of HDFS: whether the JournalNodes take them.
+
+A JournalNode that was restarted refuses edits until the active NameNode begins a segment (IPCLoggerChannel and Journal of Hadoop
+3.3.6), by itself every two minutes (dfs.ha.log-roll.period). Who restarts the next one before has a NameNode that writes to
+fewer than half of them, and ends. So a segment is begun by hand between two of them, and the NameNode is asked what it
+thinks of each.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import time
+from typing import TYPE_CHECKING
+
+from hopshive.health import ATTEMPT_TIMEOUT, NoAnswer, bean
+from hopshive.namenode import NameNode, NameNodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+# Seconds between two segments that are begun in vain.
+AGAIN = 2.0
+# QuorumOutputStream.generateReport and IPCLoggerChannel.appendReport.
+_JOURNAL = re.compile(r"(\S+:\d+) \(Written txid ")
+_REFUSES = "re-sync on next segment"
+
+
+def refusing(report: str) -> list[str]:
+    """JournalNodes, `address:port` each, that a NameNode does not write to. `report`: its NameJournalStatus.
+
+    Empty for a standby, which writes to none.
+    """
+    found = []
+    for journal in json.loads(report or "[]"):
+        stream = str(journal.get("stream", ""))
+        parts = _JOURNAL.split(stream)
+        found += [place for place, state in zip(parts[1::2], parts[2::2], strict=True) if _REFUSES in state]
+    return found
+
+
+def addresses(host: str) -> set[str]:
+    """The addresses of a host. Raises NoAnswer."""
+    try:
+        return {str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except OSError as error:
+        raise NoAnswer(f"the name {host} has no address: {error}") from None
+
+
+def begin_segment(address: tuple[str, int]) -> None:
+    """Let the active NameNode begin a segment (`hdfs dfsadmin -rollEdits`). Raises NameNodeError."""
+    with NameNode([address]) as namenode:
+        namenode.roll_edits()
+
+
+def wait_taken(
+    namenodes: Sequence[str],
+    timeout: float,
+    *,
+    besides: Collection[str] = (),
+    begin: Callable[[tuple[str, int]], None] = begin_segment,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Begin a segment of edits, and wait until the active NameNode writes it to every JournalNode but those at `besides`.
+
+    `namenodes`: URLs. If none of them answers, nobody writes edits, and nothing is waited for. Raises NoAnswer.
+    """
+    until = clock() + timeout
+    while True:
+        try:
+            active = _active(namenodes)
+            if active is None:
+                return
+            url, address = active
+            begin(address)
+            info = bean(url, "Hadoop:service=NameNode,name=NameNodeInfo", ATTEMPT_TIMEOUT)
+            places = [place for place in refusing(info["NameJournalStatus"]) if place.rpartition(":")[0] not in besides]
+            if not places:
+                return
+            problem = f"{url} writes no edits to {', '.join(places)}: see journalctl -u hadoop-hdfs-journalnode there"
+        except (NoAnswer, NameNodeError) as error:
+            problem = str(error)
+        if clock() + AGAIN >= until:
+            raise NoAnswer(f"Not all JournalNodes take edits: {problem}.")
+        sleep(AGAIN)
+
+
+def _active(namenodes: Sequence[str]) -> tuple[str, tuple[str, int]] | None:
+    """URL and RPC address of the active NameNode; None if none of all answers. Raises NoAnswer if those that do are standby."""
+    states = {}
+    for url in namenodes:
+        try:
+            status = bean(url.rstrip("/"), "Hadoop:service=NameNode,name=NameNodeStatus", ATTEMPT_TIMEOUT)
+        except NoAnswer:
+            continue
+        states[url] = str(status.get("State"))
+        if states[url] == "active":
+            host, _, port = str(status["HostAndPort"]).rpartition(":")
+            return url.rstrip("/"), (host, int(port))
+    if states:
+        said = ", ".join(f"{url} is {state}" for url, state in states.items())
+        raise NoAnswer(f"no NameNode is active ({said})")
+    return None
