@@ -135,7 +135,8 @@ def test_nobody_there_is_a_sentence_for_each_kind(kind: str, clock: Clock) -> No
     message = str(caught.value).lower()
     assert message.startswith(f"{kind} at 127.0.0.1:{target.port} did not answer within 0 s (2 tries, asked for ")
     assert "connection refused" in message
-    assert message.endswith(f"see journalctl -u {COMPONENTS[kind.removesuffix('_leaving')].unit} on 127.0.0.1.")
+    unit = "hadoop-hdfs-zkfc" if kind == "zkfc" else COMPONENTS[kind.removesuffix("_leaving")].unit
+    assert message.endswith(f"see journalctl -u {unit} on 127.0.0.1.")
 
 
 @contextmanager
@@ -189,6 +190,14 @@ def test_in_check_mode_no_answer_is_a_warning(capsys: pytest.CaptureFixture[str]
 
 
 # --- ZooKeeper and MariaDB --------------------------------------------------------------------------------------------
+
+
+def test_a_failover_controller_needs_an_active_namenode_as_well(hdfs: Hdfs) -> None:
+    with listener(b"") as port:
+        controller = Target("zkfc", "127.0.0.1", port, namenode=(hdfs.url,))
+        assert wait_for(controller, 60).facts == {"namenode": hdfs.url}
+        with pytest.raises(NoAnswer, match=r"zkfc at .* Last error: http://127.0.0.1:1: connection refused"):
+            wait_for(replace(controller, namenode=("http://127.0.0.1:1",)), 0)
 
 
 def test_a_zookeeper_tells_its_mode(zookeeper_home: Path, tmp_path: Path) -> None:
