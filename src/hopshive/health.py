@@ -12,11 +12,13 @@ import socket
 import struct
 import time
 import urllib.parse
+import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hopshive.components import COMPONENTS
+from hopshive.namenode.rpc import Call, Connection, ConnectionLostError, NotHadoopError, RemoteError
 from hopshive.thrift_wire import Fields, ThriftError, TType, call
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ ATTEMPT_TIMEOUT = 10.0
 POLL = 0.5
 # Of MariaDB: a wrong password, database or host does not become right by waiting.
 _ACCESS_ERRORS = {1044, 1045, 1049, 1130, 1698}
+
+_ZKFC_PROTOCOL = "org.apache.hadoop.ha.ZKFCProtocol"
 
 Facts = dict[str, Any]
 T = TypeVar("T")
@@ -275,9 +279,18 @@ def ask_journalnode(target: Target, timeout: float) -> Facts:
 
 
 def ask_zkfc(target: Target, timeout: float) -> Facts:
-    """Its port, which it opens once it takes part in the election; with `namenode` also that one of those is active."""
-    with _connect(target.host, target.port, timeout):
-        pass
+    """A call of no method, over its protocol; with `namenode` also that one of those is active."""
+    try:
+        connection = Connection((target.host, target.port), "hdfs", uuid.uuid4(), timeout)
+        try:
+            (answer,) = connection.answers([Call(0, "hopshiveKnock", b"", _ZKFC_PROTOCOL)])
+        finally:
+            connection.close()
+    except (ConnectionLostError, NotHadoopError, RemoteError) as error:
+        raise NoAnswer(str(error)) from None
+    # Another daemon of Hadoop does not know the protocol.
+    if not isinstance(answer, RemoteError) or answer.name != "RpcNoSuchMethodException":
+        raise NoAnswer(f"it is not a failover controller: {answer}")
     if not target.namenode:
         return {}
     return {"namenode": _first(target.namenode, lambda url: _active(url.rstrip("/"), True, timeout))}
@@ -536,7 +549,7 @@ QUESTIONS: Mapping[str, Question] = {
     "ndb_sql": Question(ask_ndb_sql, "its data nodes", 3306),
     "journalnode": Question(ask_journalnode, "its state, over JMX", 8480),
     "namenode": Question(ask_namenode, "its state, over JMX", 9870),
-    "zkfc": Question(ask_zkfc, "its port", 8019, unit="hadoop-hdfs-zkfc"),
+    "zkfc": Question(ask_zkfc, "an answer, over RPC", 8019, unit="hadoop-hdfs-zkfc"),
     "datanode": Question(ask_datanode, "its state, over JMX", 9864),
     "datanode_leaving": Question(ask_datanode_leaving, "whether it may go", 9866),
     "nodemanager_leaving": Question(ask_nodemanager_leaving, "whether it may go", 8041),

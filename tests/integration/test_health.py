@@ -22,7 +22,7 @@ from hopshive.components import COMPONENTS
 from hopshive.health import Answer, NoAnswer, Target, WrongAnswer, parse_srvr, wait_for
 from hopshive.thrift_wire import ThriftError, TType, call, encode_call, encode_value, read_struct
 from tests.modules import run_module
-from tests.servers import Hdfs, MariaDB, free_port, run_java
+from tests.servers import Hdfs, MariaDB, connect, free_port, run_java
 
 START = 180
 
@@ -192,12 +192,10 @@ def test_in_check_mode_no_answer_is_a_warning(capsys: pytest.CaptureFixture[str]
 # --- ZooKeeper and MariaDB --------------------------------------------------------------------------------------------
 
 
-def test_a_failover_controller_needs_an_active_namenode_as_well(hdfs: Hdfs) -> None:
-    with listener(b"") as port:
-        controller = Target("zkfc", "127.0.0.1", port, namenode=(hdfs.url,))
-        assert wait_for(controller, 60).facts == {"namenode": hdfs.url}
-        with pytest.raises(NoAnswer, match=r"zkfc at .* Last error: http://127.0.0.1:1: connection refused"):
-            wait_for(replace(controller, namenode=("http://127.0.0.1:1",)), 0)
+def test_a_namenode_is_no_failover_controller(hdfs: Hdfs) -> None:
+    connect(hdfs).close()
+    with pytest.raises(NoAnswer, match=r"it is not a failover controller: .*ZKFCProtocol"):
+        wait_for(Target("zkfc", "127.0.0.1", hdfs.rpc_port), 0)
 
 
 def test_a_zookeeper_tells_its_mode(zookeeper_home: Path, tmp_path: Path) -> None:
