@@ -173,6 +173,13 @@ def _roll(component: str) -> Callable[[Site], Outcome]:
     return cause
 
 
+def _kill_rolled(site: Site) -> Outcome:
+    """Each JournalNode has missed edits, and an unfinished segment of its own, when the other NameNode has to read them."""
+    _roll("journalnode")(site)
+    time.sleep(AGAIN)
+    return _kill("namenode")(site)
+
+
 def _datanode_full(site: Site) -> Outcome:
     """The disk of one DataNode, to the last byte. Its blocks are linked to: all of HDFS would be too much for the small disk."""
     host = site.lab.one("datanode")
@@ -283,10 +290,11 @@ def catalogue() -> Iterator[Fault]:
     components = ("metastore", "server2", "ndb_sql", "ndb_data", "namenode", "resourcemanager", "zookeeper", "cleaner")
     for component in components:
         bounds = METASTORE if component == "metastore" else Fault.bounds
-        yield Fault(f"kill -9 of {component}", _kill(component), (component,), bounds, short=component == "namenode")
+        yield Fault(f"kill -9 of {component}", _kill(component), (component,), bounds)
     for component in components:
         bounds = METASTORE if component == "metastore" else Fault.bounds
         yield Fault(f"{component} frozen for {FROZEN:.0f} s", _freeze(component), (component,), bounds)
+    yield Fault("kill -9 of namenode after its JournalNodes were rolled", _kill_rolled, ("journalnode",), short=True)
     yield Fault("metastore frozen for 15 s", _freeze("metastore", 15), ("metastore",), METASTORE, short=True)
     yield Fault("cleaner parted from the database", _part([3306], "mariadb"), ("mariadb", "cleaner"))
     yield Fault("cleaner parted from the database", _part([3306], "ndb_sql"), ("ndb_sql", "cleaner"))
