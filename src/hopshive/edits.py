@@ -1,9 +1,9 @@
 """Edits of HDFS: whether the JournalNodes take them.
 
 A JournalNode that was restarted refuses edits until the active NameNode begins a segment (IPCLoggerChannel and Journal of Hadoop
-3.3.6), by itself every two minutes (dfs.ha.log-roll.period). Who restarts the next one before has a NameNode that writes to
-fewer than half of them, and ends. So a segment is begun by hand between two of them, and the NameNode is asked what it
-thinks of each.
+3.3.6), which it does after a while by itself (dfs.ha.log-roll.period). Who restarts the next one before has a NameNode that
+writes to fewer than half of them, and ends. So a segment is begun by hand between two of them, and the NameNode is asked
+what it thinks of each.
 """
 
 from __future__ import annotations
