@@ -20,23 +20,25 @@ from hopshive.namenode import NameNode, NameNodeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-# Seconds between two segments that are begun in vain.
-AGAIN = 2.0
+# Looks at who has written a segment's first edit, and seconds between them, before another one is begun.
+LOOKS = 10
+LOOK = 0.2
 # QuorumOutputStream.generateReport and IPCLoggerChannel.appendReport.
-_JOURNAL = re.compile(r"(\S+:\d+) \(Written txid ")
+_JOURNAL = re.compile(r"(\S+:\d+) \(Written txid (-?\d+)")
 _REFUSES = "re-sync on next segment"
 
 
-def refusing(report: str) -> list[str]:
-    """JournalNodes, `address:port` each, that a NameNode does not write to. `report`: its NameJournalStatus.
+def refusing(report: str, since: int = 0) -> list[str]:
+    """JournalNodes, `address:port` each, that a NameNode does not write to, or that have not written the edit `since`.
 
-    Empty for a standby, which writes to none.
+    `report`: its NameJournalStatus. Empty for a standby, which writes to none.
     """
     found = []
     for journal in json.loads(report or "[]"):
         stream = str(journal.get("stream", ""))
         parts = _JOURNAL.split(stream)
-        found += [place for place, state in zip(parts[1::2], parts[2::2], strict=True) if _REFUSES in state]
+        journals = zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
+        found += [place for place, written, state in journals if int(written) < since or _REFUSES in state]
     return found
 
 
@@ -48,10 +50,10 @@ def addresses(host: str) -> set[str]:
         raise NoAnswer(f"the name {host} has no address: {error}") from None
 
 
-def begin_segment(address: tuple[str, int]) -> None:
-    """Let the active NameNode begin a segment (`hdfs dfsadmin -rollEdits`). Raises NameNodeError."""
+def begin_segment(address: tuple[str, int]) -> int:
+    """Let the active NameNode begin a segment (`hdfs dfsadmin -rollEdits`); its first edit. Raises NameNodeError."""
     with NameNode([address]) as namenode:
-        namenode.roll_edits()
+        return namenode.roll_edits()
 
 
 def wait_taken(
@@ -59,7 +61,7 @@ def wait_taken(
     timeout: float,
     *,
     besides: Collection[str] = (),
-    begin: Callable[[tuple[str, int]], None] = begin_segment,
+    begin: Callable[[tuple[str, int]], int] = begin_segment,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
@@ -74,17 +76,20 @@ def wait_taken(
             if active is None:
                 return
             url, address = active
-            begin(address)
-            info = bean(url, "Hadoop:service=NameNode,name=NameNodeInfo", ATTEMPT_TIMEOUT)
-            places = [place for place in refusing(info["NameJournalStatus"]) if place.rpartition(":")[0] not in besides]
-            if not places:
-                return
+            first = begin(address)
+            for _ in range(LOOKS):
+                sleep(LOOK)
+                info = bean(url, "Hadoop:service=NameNode,name=NameNodeInfo", ATTEMPT_TIMEOUT)
+                late = refusing(info["NameJournalStatus"], first)
+                places = [place for place in late if place.rpartition(":")[0] not in besides]
+                if not places:
+                    return
             problem = f"{url} writes no edits to {', '.join(places)}: see journalctl -u hadoop-hdfs-journalnode there"
         except (NoAnswer, NameNodeError) as error:
             problem = str(error)
-        if clock() + AGAIN >= until:
+        if clock() >= until:
             raise NoAnswer(f"Not all JournalNodes take edits: {problem}.")
-        sleep(AGAIN)
+        sleep(LOOK)
 
 
 def _active(namenodes: Sequence[str]) -> tuple[str, tuple[str, int]] | None:

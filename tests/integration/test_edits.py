@@ -128,6 +128,15 @@ def test_a_restart_that_no_edit_has_noticed_is_seen_to_as_well(world: World) -> 
     assert world.refusing() == []
 
 
+def test_one_that_does_not_answer_is_named(world: World) -> None:
+    journals = world.journals
+    journals.running[4].close()
+    with pytest.raises(NoAnswer, match=rf"writes no edits to {journals.place(4)}: see"):
+        wait_taken([world.hdfs.url], 0)
+    journals.start(4)
+    wait_taken([world.hdfs.url], 30)
+
+
 def test_one_without_a_journal_is_named(world: World) -> None:
     journals = world.journals
     journals.running[4].close()

@@ -22,9 +22,9 @@ DATA = "/var/lib/hopshive/zookeeper/data/version-2"
 def taken(site: Site, timeout: float) -> None:
     """The names of the hosts are theirs alone, so the active NameNode is asked by its address."""
 
-    def begin(_named: tuple[str, int]) -> None:
+    def begin(_named: tuple[str, int]) -> int:
         with NameNode([(host.address, 8020) for host in site.lab.group("namenode")]) as namenode:
-            namenode.roll_edits()
+            return namenode.roll_edits()
 
     wait_taken([f"http://{host.address}:9870" for host in site.lab.group("namenode")], timeout, begin=begin)
 
