@@ -130,3 +130,34 @@ def test_a_longer_value_is_refused_and_never_cut(stock: Metastore) -> None:
         assert stock.execute("SELECT COUNT(*) FROM TABLE_PARAMS") == [(0,)]
     finally:
         schema.remove(stock.server, stock.names, purge=True)
+
+
+# As the role sets an SQL node (roles/ndb_sql/vars/main.yml).
+SWITCH = "SET SESSION optimizer_switch = 'batched_key_access=on,mrr_cost_based=off,engine_condition_pushdown=off'"
+
+
+@pytest.mark.parametrize(("asked", "index"), [(400, "hopshive_column"), (20, "PCS_STATS_IDX")])
+def test_statistics_of_most_partitions_are_a_range_for_each_column(stock: Metastore, asked: int, index: str) -> None:
+    """The metastore's own statement, of three columns; of few partitions it is a range for each of both."""
+    schema.apply(stock.server, stock.names)
+    names = [f"day={number}" for number in range(400)]
+    rows = [
+        f"({number}, 'hive', 'db', 't', '{names[number // 3]}', 'c{number % 3}', 'int', {number // 3}, 0, 0, 'hive')"
+        for number in range(1200)
+    ]
+    marks = ", ".join(f"'{name}'" for name in names[:asked])
+    try:
+        found = stock.execute(
+            "SET SESSION foreign_key_checks = 0",
+            "INSERT INTO PART_COL_STATS (CS_ID, CAT_NAME, DB_NAME, TABLE_NAME, PARTITION_NAME, COLUMN_NAME, COLUMN_TYPE,"
+            f" PART_ID, NUM_NULLS, LAST_ANALYZED, ENGINE) VALUES {', '.join(rows)}",
+            "ANALYZE TABLE PART_COL_STATS",
+            SWITCH,
+            "EXPLAIN FORMAT=TREE SELECT COUNT(COLUMN_NAME) FROM PART_COL_STATS WHERE CAT_NAME = 'hive' AND DB_NAME = 'db'"
+            f" AND TABLE_NAME = 't' AND COLUMN_NAME IN ('c0', 'c1', 'c2') AND PARTITION_NAME IN ({marks})"
+            " AND ENGINE = 'hive' GROUP BY PARTITION_NAME",
+        )
+        assert f"using {index} over" in str(found)
+    finally:
+        stock.execute("DELETE FROM PART_COL_STATS")
+        schema.remove(stock.server, stock.names, purge=True)

@@ -57,6 +57,13 @@ _OWN_INODE_COLUMNS = {
 }
 
 
+# On NDB, of PART_COL_STATS: with the stock index, which goes on with the partition's name, the statistics of six columns of 1,800
+# partitions are 10,800 ranges, 140 ms; with this one six, 40 ms. The server takes the stock one if less than half of the partitions
+# are asked for.
+STATISTICS_INDEX = f"{PREFIX}column"
+STATISTICS_COLUMNS = ("DB_NAME", "TABLE_NAME", "COLUMN_NAME")
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What the schema must be. `uris`: of the file system, only needed with `hopsfs`.
@@ -97,6 +104,7 @@ def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
         *(_forgotten_inodes(found, names, wanted) if inode.on else []),
         *inode.on,
         *(_alter(table, clauses) for table, clauses in narrowed),
+        *_statistics_index(found),
         *_renamed(found, changes),
         *_key_constraints(found, wanted),
         *database.off,
@@ -138,6 +146,8 @@ def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[State
         if drops:
             statements.append(_alter("KEY_CONSTRAINTS", drops))
     statements += _renamed(found, to_stock(found.foreign_keys))
+    if STATISTICS_INDEX in found.indexes.get("PART_COL_STATS", {}):
+        statements.append(_alter("PART_COL_STATS", [f"DROP KEY {STATISTICS_INDEX}"]))
     statements += [_alter(table, clauses) for table, clauses in widenings(found)]
     if purge:
         schema = names.inodes.partition(".")[0]
@@ -443,6 +453,12 @@ def _key_constraints(found: Catalogue, wanted: Wanted) -> list[Statement]:
     if drops:
         statements.append(_alter("KEY_CONSTRAINTS", drops))
     return [*statements, _alter("KEY_CONSTRAINTS", adds, checks=True)]
+
+
+def _statistics_index(found: Catalogue) -> list[Statement]:
+    if found.engine != NDB or STATISTICS_INDEX in found.indexes["PART_COL_STATS"]:
+        return []
+    return [_alter("PART_COL_STATS", [f"ADD KEY {STATISTICS_INDEX} ({', '.join(STATISTICS_COLUMNS)})"])]
 
 
 def _own_indexes(found: Catalogue, table: str) -> list[str]:
