@@ -27,8 +27,8 @@ DATA_NODES: dict[str, object] = {
     "RedoBuffer": "8M",
     "FragmentLogFileSize": "8M",
     "NoOfFragmentLogFiles": 4,
-    "MaxNoOfExecutionThreads": 2,
-    "AutomaticThreadConfig": 0,
+    # As the role's.
+    "ThreadConfig": "main={count=0},rep={count=0},recv={count=1},ldm={count=0}",
     "Numa": 0,
     "MaxNoOfConcurrentOperations": "64K",
     "MaxNoOfConcurrentTransactions": 1024,
