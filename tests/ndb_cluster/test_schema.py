@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pymysql
 import pytest
+import yaml
 
 from hopshive import schema
 from tests.metastore_db import Metastore, own_names, stock_metastore
@@ -132,8 +133,9 @@ def test_a_longer_value_is_refused_and_never_cut(stock: Metastore) -> None:
         schema.remove(stock.server, stock.names, purge=True)
 
 
-# As the role sets an SQL node (roles/ndb_sql/vars/main.yml).
-SWITCH = "SET SESSION optimizer_switch = 'batched_key_access=on,mrr_cost_based=off,engine_condition_pushdown=off'"
+# What the role gives to each SQL node.
+ROLE = Path(__file__).parents[2] / "roles/ndb_sql"
+SWITCH = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__ndb_sql_settings"]["optimizer-switch"]
 
 
 @pytest.mark.parametrize(("asked", "index"), [(400, "hopshive_column"), (20, "PCS_STATS_IDX")])
@@ -152,7 +154,7 @@ def test_statistics_of_most_partitions_are_a_range_for_each_column(stock: Metast
             "INSERT INTO PART_COL_STATS (CS_ID, CAT_NAME, DB_NAME, TABLE_NAME, PARTITION_NAME, COLUMN_NAME, COLUMN_TYPE,"
             f" PART_ID, NUM_NULLS, LAST_ANALYZED, ENGINE) VALUES {', '.join(rows)}",
             "ANALYZE TABLE PART_COL_STATS",
-            SWITCH,
+            f"SET SESSION optimizer_switch = '{SWITCH}'",
             "EXPLAIN FORMAT=TREE SELECT COUNT(COLUMN_NAME) FROM PART_COL_STATS WHERE CAT_NAME = 'hive' AND DB_NAME = 'db'"
             f" AND TABLE_NAME = 't' AND COLUMN_NAME IN ('c0', 'c1', 'c2') AND PARTITION_NAME IN ({marks})"
             " AND ENGINE = 'hive' GROUP BY PARTITION_NAME",
