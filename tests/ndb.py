@@ -13,12 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
-from tests.servers import MariaDB, free_port, running, wait_until
+from tests.servers import ROOT, MariaDB, free_port, running, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+ROLE = ROOT / "roles/ndb_management"
+DATA_SETTINGS: dict[str, object] = yaml.safe_load((ROLE / "vars/main.yml").read_text())[
+    "__ndb_management_data_settings"
+]
 # Enough for the metastore's schema with what a few tests beside each other need of it.
 DATA_NODES: dict[str, object] = {
     "NoOfReplicas": 2,
@@ -27,8 +32,7 @@ DATA_NODES: dict[str, object] = {
     "RedoBuffer": "8M",
     "FragmentLogFileSize": "8M",
     "NoOfFragmentLogFiles": 4,
-    # As the role's.
-    "ThreadConfig": "main={count=0},rep={count=0},recv={count=1},ldm={count=0}",
+    "ThreadConfig": DATA_SETTINGS["ThreadConfig"],
     "Numa": 0,
     "MaxNoOfConcurrentOperations": "64K",
     "MaxNoOfConcurrentTransactions": 1024,
