@@ -19,6 +19,7 @@ from hopshive.commands.base import Commands
 from hopshive.commands.check import check
 from hopshive.commands.cleaner import cleaner
 from hopshive.commands.journal import journal
+from hopshive.commands.lost_hosts import lost_hosts
 from hopshive.commands.status import status
 from hopshive.commands.watchdog import watchdog
 
@@ -29,7 +30,7 @@ def main() -> None:
     """A Hive 4 warehouse whose metadata cannot lie."""
 
 
-for command in (status, check, sync, journal, restore, approve, cleaner, watchdog):
+for command in (status, check, sync, journal, restore, approve, cleaner, watchdog, lost_hosts):
     main.add_command(command)
 
 

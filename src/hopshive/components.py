@@ -45,7 +45,7 @@ COMPONENTS: Mapping[str, Component] = {
         Component("journalnode", "hadoop-hdfs-journalnode", required=False),
         Component("namenode", "hadoop-hdfs-namenode", beside=("hadoop-hdfs-zkfc",)),
         Component("datanode", "hadoop-hdfs-datanode"),
-        Component("resourcemanager", "hadoop-yarn-resourcemanager"),
+        Component("resourcemanager", "hadoop-yarn-resourcemanager", beside=("hadoop-yarn-resourcemanager-watchdog",)),
         Component("nodemanager", "hadoop-yarn-nodemanager"),
         Component("metastore", "hive-metastore", beside=("hive-metastore-watchdog",)),
         Component("cleaner", "hopshive-cleaner", required=False),

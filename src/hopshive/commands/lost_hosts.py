@@ -1,0 +1,29 @@
+"""`hopshive lost-hosts`: gives up the application masters of hosts that are gone. For systemd."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import click
+
+from hopshive import logs
+from hopshive.lost_hosts import LostHosts, ResourceManager
+
+
+@click.command(name="lost-hosts", hidden=True)
+@click.option("--own", required=True, help="The web pages of the ResourceManager beside which it runs: host:port.")
+@click.option("--rpc", required=True, help="Where that one's clients call it: host:port.")
+@click.option("--user", required=True, help="As whom it is told: the one that it runs as.")
+@click.option(
+    "--other", multiple=True, help="The web pages of another ResourceManager: host:port. May be given several times."
+)
+def lost_hosts(own: str, rpc: str, user: str, other: tuple[str, ...]) -> None:
+    """Fail the application masters of a host that is gone, so that YARN starts them elsewhere at once."""
+    logs.configure()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    LostHosts(ResourceManager(own, rpc, user), [ResourceManager(one) for one in other]).run(
+        stop.is_set, lambda seconds: (stop.wait(seconds), None)[1]
+    )

@@ -1,0 +1,211 @@
+"""Gives up the application masters of a host that is gone, so that they start elsewhere at once.
+
+A host that is gone ends no connection, and YARN waits for its application masters until they have been silent for
+`yarn.am.liveness-monitor.expiry-interval-ms`. That cannot be short: it is also the time that an application master has from its
+launch until it registers, which Spark's does in cluster mode when the job has made its session. Meanwhile all queries of a
+HiveServer2 wait whose session's application master it was.
+
+This daemon, one beside each ResourceManager, connects once a second to the NodeManagers beside which application masters run. One
+that answered before and then lets several attempts in a row go unanswered, not even by refusing them, is gone: the application
+masters beside it are failed as `yarn applicationattempt -fail` does it, and YARN starts them elsewhere. Only the one beside
+the active ResourceManager, which ZooKeeper's majority can reach, acts; the others know by then who is silent.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from hopshive.health import NoAnswer, fetch_json
+from hopshive.namenode.rpc import Call, Connection, ConnectionLostError, NotHadoopError, RemoteError
+from hopshive.namenode.wire import encode
+
+log = logging.getLogger(__name__)
+
+# Between two looks, in seconds; how long one attempt to connect may take, and an answer of a ResourceManager.
+INTERVAL = 1.0
+# Between two lists of application masters from the same ResourceManager, in seconds.
+LISTED = 3.0
+CONNECTS = 1.0
+ANSWERS = 3.0
+# A host is gone that was silent for so many seconds, and at so many attempts. A refused attempt is an answer.
+SILENT = 6.0
+ATTEMPTS = 4
+# Before an order that was refused is given again, in seconds.
+AGAIN = 10.0
+PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
+# Nobody at that address; that there is no way from here (ENETUNREACH) says nothing of the other host.
+NOBODY = frozenset({errno.EHOSTUNREACH, errno.EHOSTDOWN, errno.ETIMEDOUT})
+
+
+@dataclass(frozen=True)
+class Master:
+    """An application master: its application's id, and the NodeManager beside which it runs, `host:port`."""
+
+    application: str
+    node: str
+
+
+class ResourceManager:
+    """One ResourceManager: `web` and `rpc` are `host:port` of its web pages and of its clients' protocol.
+
+    Methods raise NoAnswer.
+    """
+
+    def __init__(self, web: str, rpc: str = "", user: str = "yarn") -> None:
+        self._web = f"http://{web}/ws/v1/cluster"
+        self._rpc = rpc
+        self._user = user
+
+    def is_active(self) -> bool:
+        """Whether it is the one that works."""
+        info = fetch_json(f"{self._web}/info", ANSWERS)
+        return bool(info.get("clusterInfo", {}).get("haState") == "ACTIVE")
+
+    def masters(self) -> list[Master]:
+        """The application masters of all applications that run or wait for theirs. Only the active one answers."""
+        found = fetch_json(f"{self._web}/apps?states=ACCEPTED,RUNNING&deSelects=resourceRequests,resourceInfo", ANSWERS)
+        # Without any the list is null.
+        applications: list[dict[str, Any]] = (found.get("apps") or {}).get("app") or []
+        return [
+            Master(one["id"], one["masterNodeId"])
+            for one in applications
+            if ":" in one.get("masterNodeId", "") and not one.get("unmanagedApplication")
+        ]
+
+    def attempt(self, master: Master) -> str:
+        """The id of the attempt that an application master is, empty if it is not beside that NodeManager any more."""
+        found = fetch_json(f"{self._web}/apps/{master.application}/appattempts", ANSWERS)
+        attempts: list[dict[str, Any]] = (found.get("appAttempts") or {}).get("appAttempt") or []
+        last = max(attempts, key=lambda one: int(one["id"]), default={})
+        return str(last["appAttemptId"]) if last.get("nodeId") == master.node else ""
+
+    def fail(self, attempt: str) -> None:
+        """Let YARN start another attempt (ApplicationClientProtocol.failApplicationAttempt)."""
+        _, timestamp, application, number = attempt.split("_")
+        request = encode({1: encode({1: encode({1: int(application), 2: int(timestamp)}), 2: int(number)})})
+        host, _, port = self._rpc.rpartition(":")
+        try:
+            connection = Connection((host, int(port)), self._user, uuid.uuid4(), ANSWERS)
+            try:
+                (answer,) = connection.answers([Call(0, "failApplicationAttempt", request, PROTOCOL)])
+            finally:
+                connection.close()
+        except (ConnectionLostError, NotHadoopError, RemoteError) as error:
+            raise NoAnswer(str(error)) from None
+        if isinstance(answer, RemoteError):
+            raise NoAnswer(f"{answer.name}: {answer}")
+
+
+def answers(node: str) -> bool | None:
+    """Whether there is a host at `host:port`: a connection or its refusal tells it; None if nothing can be said."""
+    host, _, port = node.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), CONNECTS).close()
+    except (TimeoutError, BlockingIOError):
+        return False
+    except socket.gaierror:
+        return None
+    except OSError as error:
+        return False if error.errno in NOBODY else True if isinstance(error, ConnectionError) else None
+    return True
+
+
+@dataclass
+class _Node:
+    """What is known of a NodeManager. `since` is when it was first silent, `missed` how often since then."""
+
+    answered: bool = False
+    missed: int = 0
+    since: float = 0.0
+
+    def note(self, answer: bool | None, now: float) -> None:
+        if answer is False:
+            self.since = self.since if self.missed else now
+            self.missed += 1
+        else:
+            self.missed = 0
+            self.answered = self.answered or answer is True
+
+    def gone(self, now: float) -> float:
+        """For how many seconds it is gone, 0 if it is not. One that never answered may be behind a firewall."""
+        silent = now - self.since
+        return silent if self.answered and self.missed >= ATTEMPTS and silent >= SILENT else 0.0
+
+
+@dataclass
+class LostHosts:
+    """Looks after the application masters for the ResourceManager `own`; `others` are asked while it is not the active one."""
+
+    own: ResourceManager
+    others: Sequence[ResourceManager] = ()
+    answers: Callable[[str], bool | None] = answers
+    clock: Callable[[], float] = time.monotonic
+    masters: list[Master] = field(default_factory=list)
+    _active: bool = False
+    # When the list of them is to be had anew.
+    _due: float = 0.0
+    _nodes: dict[str, _Node] = field(default_factory=dict)
+    # Attempts that were failed, each with the time before which that is not repeated.
+    _failed: dict[str, float] = field(default_factory=dict)
+
+    def look(self, pool: ThreadPoolExecutor) -> None:
+        """Ask who is active, connect to each NodeManager in question once, and draw the conclusion."""
+        self._learn()
+        nodes = sorted({master.node for master in self.masters})
+        self._nodes = {node: self._nodes.get(node, _Node()) for node in nodes}
+        for node, answer in zip(nodes, pool.map(self.answers, nodes), strict=True):
+            self._nodes[node].note(answer, self.clock())
+        if self._active:
+            for master in self.masters:
+                if silent := self._nodes[master.node].gone(self.clock()):
+                    self._give_up(master, silent)
+
+    def run(self, stop: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> None:
+        """Look until `stop` says so."""
+        with ThreadPoolExecutor(32) as pool:
+            while not stop():
+                self.look(pool)
+                sleep(INTERVAL)
+
+    def _learn(self) -> None:
+        """Whether the own ResourceManager is the active one, and the application masters; those of before if nobody tells."""
+        was, self._active = self._active, False
+        with suppress(NoAnswer):
+            self._active = self.own.is_active()
+        if self._active == was and self.clock() < self._due:
+            return
+        self._due = self.clock() + LISTED
+        for one in [self.own] if self._active else self.others:
+            with suppress(NoAnswer):
+                self.masters = one.masters()
+                break
+
+    def _give_up(self, master: Master, silent: float) -> None:
+        try:
+            attempt = self.own.attempt(master)
+            if not attempt or self.clock() < self._failed.get(attempt, 0.0):
+                return
+            self._failed = {one: until for one, until in self._failed.items() if until > self.clock()}
+            self._failed[attempt] = self.clock() + AGAIN
+            self.own.fail(attempt)
+        except NoAnswer as error:
+            log.warning(
+                "The application master of %s on %s, which is gone, was not given up: %s",
+                master.application,
+                master.node,
+                error,
+            )
+        else:
+            log.error(
+                "%s was silent for %.0f s: the application master of %s beside it (%s) is given up, and starts elsewhere.",
+                master.node, silent, master.application, attempt,
+            )  # fmt: skip

@@ -1,0 +1,283 @@
+"""The application masters of a host that is gone are given up, and no others."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from hopshive.health import NoAnswer
+from hopshive.lost_hosts import AGAIN, LISTED, SILENT, LostHosts, Master, ResourceManager, answers
+from hopshive.namenode.wire import Message, delimited, encode, read_delimited
+
+ONE = Master("application_1700000000000_0001", "one:8041")
+TWO = Master("application_1700000000000_0002", "two:8041")
+
+
+class Manager(ResourceManager):
+    """A ResourceManager that is told what to say. `failed` are the attempts that it was told to fail."""
+
+    def __init__(self, *masters: Master, active: bool = True) -> None:
+        super().__init__("rm:8088")
+        self.listed = list(masters)
+        self.active = active
+        self.there = True
+        self.refuses = False
+        self.failed: list[str] = []
+
+    def is_active(self) -> bool:
+        if not self.there:
+            raise NoAnswer("gone")
+        return self.active
+
+    def masters(self) -> list[Master]:
+        if not self.there or not self.active:
+            raise NoAnswer("a standby")
+        return self.listed
+
+    def attempt(self, master: Master) -> str:
+        return master.application.replace("application", "appattempt") + "_000001"
+
+    def fail(self, attempt: str) -> None:
+        self.failed.append(attempt)
+        if self.refuses:
+            raise NoAnswer("not now")
+
+
+class World:
+    """Time, and who answers."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.silent: set[str] = set()
+        self.unknown: set[str] = set()
+
+    def answers(self, node: str) -> bool | None:
+        return None if node in self.unknown else node not in self.silent
+
+    def watch(self, own: ResourceManager, *others: ResourceManager) -> LostHosts:
+        return LostHosts(own, others, self.answers, lambda: self.now)
+
+    def pass_by(self, lost: LostHosts, seconds: float) -> None:
+        with ThreadPoolExecutor(2) as pool:
+            for _ in range(int(seconds)):
+                lost.look(pool)
+                self.now += 1
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_who_is_on_a_host_that_is_gone_is_given_up_once(world: World) -> None:
+    manager = Manager(ONE, TWO)
+    lost = world.watch(manager)
+    world.pass_by(lost, 3)
+    world.silent.add("two:8041")
+    world.pass_by(lost, SILENT)
+    assert manager.failed == [], "too early"
+    world.pass_by(lost, 2)
+    assert manager.failed == ["appattempt_1700000000000_0002_000001"]
+    manager.listed.remove(TWO)
+    world.pass_by(lost, 60)
+    assert len(manager.failed) == 1
+
+
+@pytest.mark.parametrize("silent_again", [1, 5])
+def test_a_host_that_answers_now_and_then_is_there(world: World, silent_again: int) -> None:
+    manager = Manager(ONE)
+    lost = world.watch(manager)
+    for _ in range(10):
+        world.silent.discard("one:8041")
+        world.pass_by(lost, 1)
+        world.silent.add("one:8041")
+        world.pass_by(lost, silent_again)
+    assert manager.failed == []
+
+
+def test_a_host_that_never_answered_may_be_behind_a_firewall(world: World) -> None:
+    manager = Manager(ONE)
+    world.silent.add("one:8041")
+    world.pass_by(world.watch(manager), 60)
+    assert manager.failed == []
+
+
+def test_a_name_that_does_not_resolve_says_nothing(world: World) -> None:
+    manager = Manager(ONE)
+    lost = world.watch(manager)
+    world.pass_by(lost, 3)
+    world.unknown.add("one:8041")
+    world.pass_by(lost, 60)
+    assert manager.failed == []
+
+
+def test_a_standby_only_watches_and_acts_at_once_when_it_takes_over(world: World) -> None:
+    """The host that is gone is the one of the active ResourceManager, too."""
+    own, other = Manager(ONE, active=False), Manager(ONE)
+    lost = world.watch(own, other)
+    world.pass_by(lost, LISTED + 1)
+    world.silent.add("one:8041")
+    other.there = False
+    world.pass_by(lost, SILENT + 2)
+    assert own.failed == other.failed == []
+    own.active = True
+    world.pass_by(lost, 1)
+    assert own.failed == ["appattempt_1700000000000_0001_000001"]
+
+
+def test_an_order_that_was_refused_is_given_again_later(world: World) -> None:
+    manager = Manager(ONE)
+    lost = world.watch(manager)
+    world.pass_by(lost, 2)
+    world.silent.add("one:8041")
+    manager.refuses = True
+    world.pass_by(lost, SILENT + 3)
+    assert len(manager.failed) == 1
+    world.pass_by(lost, AGAIN)
+    assert len(manager.failed) == 2
+
+
+# --- what a ResourceManager says, as it writes it -------------------------------------------------------------------------
+
+APPS = {
+    "apps": {
+        "app": [
+            {"id": ONE.application, "state": "RUNNING", "masterNodeId": ONE.node, "unmanagedApplication": False},
+            {"id": TWO.application, "state": "ACCEPTED", "masterNodeId": "", "unmanagedApplication": False},
+            {"id": "application_1700000000000_0003", "state": "ACCEPTED"},
+            {"id": "application_1700000000000_0004", "masterNodeId": "two:8041", "unmanagedApplication": True},
+        ]
+    }
+}
+ATTEMPTS = {
+    "appAttempts": {
+        "appAttempt": [
+            {"id": 1, "nodeId": "two:8041", "appAttemptId": "appattempt_1700000000000_0001_000001"},
+            {"id": 2, "nodeId": "one:8041", "appAttemptId": "appattempt_1700000000000_0001_000002"},
+        ]
+    }
+}
+PAGES: dict[str, object] = {
+    "/ws/v1/cluster/info": {"clusterInfo": {"haState": "ACTIVE"}},
+    "/ws/v1/cluster/apps": APPS,
+    f"/ws/v1/cluster/apps/{ONE.application}/appattempts": ATTEMPTS,
+}
+
+
+class Pages(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        text = json.dumps(PAGES[self.path.partition("?")[0]]).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def web() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_applications_without_a_master_on_a_nodemanager_are_none_of_its_business(web: str) -> None:
+    manager = ResourceManager(web)
+    assert manager.is_active()
+    assert manager.masters() == [ONE]
+
+
+def test_no_application_at_all(web: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PAGES, "/ws/v1/cluster/apps", {"apps": None})
+    assert ResourceManager(web).masters() == []
+
+
+def test_an_attempt_that_began_elsewhere_in_the_meantime_is_left_alone(web: str) -> None:
+    manager = ResourceManager(web)
+    assert manager.attempt(ONE) == "appattempt_1700000000000_0001_000002"
+    assert manager.attempt(Master(ONE.application, "two:8041")) == ""
+
+
+@pytest.mark.parametrize("refusal", ["", "org.apache.hadoop.yarn.exceptions.ApplicationAttemptNotFoundException"])
+def test_the_order_is_what_yarn_applicationattempt_sends(refusal: str) -> None:
+    """ApplicationClientProtocol.failApplicationAttempt of an attempt, and an error that names its cause."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection = server.accept()[0]
+            with connection, connection.makefile("rb") as stream:
+                stream.read(7)
+                for _ in range(2):
+                    heard.append(stream.read(struct.unpack(">I", stream.read(4))[0]))
+                header: dict[int, int | bytes | str] = (
+                    {1: 0, 2: 1, 4: refusal, 5: "attempt not found"} if refusal else {1: 0, 2: 0}
+                )
+                body = delimited(encode(header)) + (b"" if refusal else delimited(b""))
+                connection.sendall(struct.pack(">I", len(body)) + body)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        manager = ResourceManager("rm:8088", f"127.0.0.1:{server.getsockname()[1]}", "yarn")
+        if refusal:
+            with pytest.raises(NoAnswer, match=r"ApplicationAttemptNotFoundException: attempt not found"):
+                manager.fail("appattempt_1700000000000_0007_000002")
+        else:
+            manager.fail("appattempt_1700000000000_0007_000002")
+        thread.join(10)
+    _, at = read_delimited(heard[1])
+    method, at = read_delimited(heard[1], at)
+    request, _ = read_delimited(heard[1], at)
+    assert Message(method).text(1) == "failApplicationAttempt"
+    assert Message(method).text(2) == "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
+    attempt = Message(request).message(1)
+    assert (attempt.message(1).number(2), attempt.message(1).number(1), attempt.number(2)) == (1700000000000, 7, 2)
+
+
+def test_nobody_to_give_the_order_to() -> None:
+    with pytest.raises(NoAnswer, match=r"cannot be reached"):
+        ResourceManager("rm:8088", f"127.0.0.1:{_closed_port()}").fail("appattempt_1700000000000_0007_000002")
+
+
+# --- who answers ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_connection_and_its_refusal_are_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert answers(f"127.0.0.1:{server.getsockname()[1]}") is True
+    assert answers(f"127.0.0.1:{_closed_port()}") is True
+
+
+def test_no_word_at_all_is_silence() -> None:
+    """A server whose queue of connections is full: the kernel leaves further attempts unanswered, as nobody would answer."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
+        place = server.getsockname()
+        waiting = []
+        for _ in range(2):
+            one = socket.socket()
+            one.setblocking(False)
+            one.connect_ex(place)
+            waiting.append(one)
+        assert answers(f"127.0.0.1:{place[1]}") is False
+        for one in waiting:
+            one.close()
+
+
+def test_an_unknown_name_is_neither() -> None:
+    assert answers("no-such-host.invalid:8041") is None
+
+
+def _closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
