@@ -19,7 +19,7 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -151,15 +151,16 @@ class LostHosts:
     clock: Callable[[], float] = time.monotonic
     masters: list[Master] = field(default_factory=list)
     _active: bool = False
-    # When the list of them is to be had anew.
+    # When the list of them is to be had anew, and the one that another ResourceManager was asked for, which may be gone as well.
     _due: float = 0.0
+    _asked: Future[list[Master]] | None = None
     _nodes: dict[str, _Node] = field(default_factory=dict)
     # Attempts that were failed, each with the time before which that is not repeated.
     _failed: dict[str, float] = field(default_factory=dict)
 
     def look(self, pool: ThreadPoolExecutor) -> None:
         """Ask who is active, connect to each NodeManager in question once, and draw the conclusion."""
-        self._learn()
+        self._learn(pool)
         nodes = sorted({master.node for master in self.masters})
         self._nodes = {node: self._nodes.get(node, _Node()) for node in nodes}
         for node, answer in zip(nodes, pool.map(self.answers, nodes), strict=True):
@@ -176,18 +177,31 @@ class LostHosts:
                 self.look(pool)
                 sleep(INTERVAL)
 
-    def _learn(self) -> None:
+    def _learn(self, pool: ThreadPoolExecutor) -> None:
         """Whether the own ResourceManager is the active one, and the application masters; those of before if nobody tells."""
         was, self._active = self._active, False
         with suppress(NoAnswer):
             self._active = self.own.is_active()
+        if not self._active and self._asked and self._asked.done():
+            with suppress(NoAnswer):
+                self.masters = self._asked.result()
+            self._asked = None
         if self._active == was and self.clock() < self._due:
             return
         self._due = self.clock() + LISTED
-        for one in [self.own] if self._active else self.others:
+        if self._active:
+            self._asked = None
             with suppress(NoAnswer):
-                self.masters = one.masters()
-                break
+                self.masters = self.own.masters()
+        elif not self._asked:
+            self._asked = pool.submit(self._ask_others)
+
+    def _ask_others(self) -> list[Master]:
+        """Raises NoAnswer."""
+        for one in self.others:
+            with suppress(NoAnswer):
+                return one.masters()
+        raise NoAnswer("no ResourceManager is active")
 
     def _give_up(self, master: Master, silent: float) -> None:
         try:
