@@ -121,15 +121,15 @@ def answers(node: str) -> bool | None:
 
 @dataclass
 class _Node:
-    """What is known of a NodeManager. `since` is when it was first silent, `missed` how often since then."""
+    """What is known of a NodeManager. `since` is when the first attempt without an answer began, `missed` how many there were."""
 
     answered: bool = False
     missed: int = 0
     since: float = 0.0
 
-    def note(self, answer: bool | None, now: float) -> None:
+    def note(self, answer: bool | None, began: float) -> None:
         if answer is False:
-            self.since = self.since if self.missed else now
+            self.since = self.since if self.missed else began
             self.missed += 1
         else:
             self.missed = 0
@@ -163,8 +163,9 @@ class LostHosts:
         self._learn(pool)
         nodes = sorted({master.node for master in self.masters})
         self._nodes = {node: self._nodes.get(node, _Node()) for node in nodes}
+        began = self.clock()
         for node, answer in zip(nodes, pool.map(self.answers, nodes), strict=True):
-            self._nodes[node].note(answer, self.clock())
+            self._nodes[node].note(answer, began)
         if self._active:
             for master in self.masters:
                 if silent := self._nodes[master.node].gone(self.clock()):
