@@ -105,6 +105,12 @@ def one_fault(site: Site, fault: Fault, clients: list[Client], hive: HiveRows, s
     """Cause one fault with clients at work, then let them rest, and judge."""
     result = Result(fault)
     record = hive.record
+    try:
+        if fault.prepare:
+            fault.prepare(site)
+    except (CommandError, NoAnswer) as error:
+        result.broken.append(f"the fault could not be prepared: {error}")
+        return result
     for one in clients:
         one.work()
     time.sleep(BEFORE)

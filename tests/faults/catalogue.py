@@ -30,6 +30,8 @@ LOW = 64 << 20
 # Seconds for what was told before to be told again; in which a service answers after a start.
 AGAIN = 10.0
 ANSWERS = 180.0
+# Until application masters of a HiveServer2 that was restarted have ended (tez.am.client.heartbeat.timeout.secs), in seconds.
+ORPHANED = 70.0
 # Where the roles keep what is written, by component.
 DIRECTORIES = {
     "datanode": "/var/lib/hopshive/datanode/data",
@@ -53,9 +55,9 @@ class Outcome:
 class Fault:
     """`cause` breaks something, waits, and undoes it.
 
-    `bounds` are, by client, the longest time in seconds in which no call of it may succeed; `failures` tells whether calls may
-    fail after the clients' own retries. It is for labs that have all groups of `needs` and none of `lacks`. `short` ones make up
-    the short form.
+    `prepare` is called before, while no client works. `bounds` are, by client, the longest time in seconds in which no call of it
+    may succeed; `failures` tells whether calls may fail after the clients' own retries. It is for labs that have all groups of
+    `needs` and none of `lacks`. `short` ones make up the short form.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Fault:
     failures: bool = True
     short: bool = False
     lacks: tuple[str, ...] = ()
+    prepare: Callable[[Site], None] | None = None
 
     def fits(self, lab: Lab) -> bool:
         """Whether a lab has what it takes."""
@@ -143,11 +146,54 @@ def _docker(*arguments: str) -> str:
 def _host_gone(site: Site) -> Outcome:
     """The host with the most that leads."""
     host = site.active("namenode")
+    _away(host)
+    return Outcome(host.name)
+
+
+def _away(host: Host) -> None:
     _docker("kill", host.name)
     try:
         time.sleep(AWAY)
     finally:
         _docker("start", host.name)
+
+
+def _gather(site: Site) -> None:
+    """A host that costs most when it is lost: active NameNode and ResourceManager, and another HiveServer2's application master.
+
+    That one is started anew while no other NodeManager is there to run it.
+    """
+    host = _gathered(site)
+    active = site.active("resourcemanager")
+    if active != host:
+        site.service("resourcemanager", active).restart()
+        if not _comes(lambda: site.active("resourcemanager") == host, ANSWERS):
+            raise health.NoAnswer(f"the ResourceManager of {host.name} did not become active within {ANSWERS:.0f} s")
+    before = site.masters()
+    others = [site.service("nodemanager", other) for other in site.lab.group("nodemanager") if other != host]
+    try:
+        for other in others:
+            other.stop()
+        site.service("server2", next(one for one in site.lab.group("server2") if one != host)).restart()
+        if not _comes(lambda: bool(site.masters() - before), ANSWERS):
+            raise health.NoAnswer(f"no application master began on {host.name} within {ANSWERS:.0f} s")
+    finally:
+        for other in others:
+            other.start()
+    site.wait_healthy(ANSWERS)
+    if site.active("namenode") != host:
+        _make_active(site, host)
+    time.sleep(ORPHANED)
+
+
+def _gathered(site: Site) -> Host:
+    groups = [site.lab.group(group) for group in ("resourcemanager", "nodemanager")]
+    return next(host for host in site.lab.group("namenode") if all(host in group for group in groups))
+
+
+def _gathered_gone(site: Site) -> Outcome:
+    host = _gathered(site)
+    _away(host)
     return Outcome(host.name)
 
 
@@ -303,6 +349,12 @@ def catalogue() -> Iterator[Fault]:
     yield Fault("disk full on a NameNode's edits", _namenode_full, ("journalnode", "cleaner"))
     yield Fault("disk full on the only NameNode's edits", _namenode_full, ("cleaner",), ANY, lacks=("journalnode",))
     yield Fault("host gone and back", _host_gone, short=True)
+    yield Fault(
+        "host gone with another's application master",
+        _gathered_gone,
+        ("resourcemanager", "journalnode"),
+        prepare=_gather,
+    )
     for component in ("metastore", "ndb_sql", "ndb_data"):
         yield Fault(
             f"rolling restart of {component}",

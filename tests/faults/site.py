@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hopshive import health
 from hopshive.components import COMPONENTS
+from hopshive.lost_hosts import Master, ResourceManager
 from hopshive.namenode import NameNode
 from tests.warehouse.cleaner import Cleaner
 from tests.warehouse.service import Service
@@ -80,6 +81,11 @@ class Site:
             if wanted in (answer.get("state"), answer.get("mode")):
                 return host
         raise health.NoAnswer(f"no {component} is {wanted}")
+
+    def masters(self) -> set[Master]:
+        """The application masters, as the active ResourceManager tells. Raises NoAnswer."""
+        host = self.active("resourcemanager")
+        return set(ResourceManager(f"{host.address}:{PORTS['resourcemanager']}").masters())
 
     def namenode(self) -> NameNode:
         """A client of the active NameNode."""
