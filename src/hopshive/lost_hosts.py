@@ -78,7 +78,7 @@ class ResourceManager:
         return [
             Master(one["id"], one["masterNodeId"])
             for one in applications
-            if ":" in one.get("masterNodeId", "") and not one.get("unmanagedApplication")
+            if one.get("masterNodeId") and not one.get("unmanagedApplication")
         ]
 
     def attempt(self, master: Master) -> str:
@@ -214,9 +214,9 @@ class LostHosts:
             self.own.fail(attempt)
         except NoAnswer as error:
             log.warning(
-                "The application master of %s on %s, which is gone, was not given up: %s",
-                master.application,
+                "%s is silent, and the application master of %s beside it was not given up: %s",
                 master.node,
+                master.application,
                 error,
             )
         else:

@@ -163,7 +163,7 @@ APPS = {
     "apps": {
         "app": [
             {"id": ONE.application, "state": "RUNNING", "masterNodeId": ONE.node, "unmanagedApplication": False},
-            {"id": TWO.application, "state": "ACCEPTED", "masterNodeId": "", "unmanagedApplication": False},
+            {"id": TWO.application, "state": "ACCEPTED", "masterNodeId": None, "unmanagedApplication": False},
             {"id": "application_1700000000000_0003", "state": "ACCEPTED"},
             {"id": "application_1700000000000_0004", "masterNodeId": "two:8041", "unmanagedApplication": True},
         ]
