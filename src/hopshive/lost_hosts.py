@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from hopshive.health import NoAnswer, fetch_json
+from hopshive.health import NoAnswer, Target, ask_resourcemanager, fetch_json
 from hopshive.namenode.rpc import Call, Connection, ConnectionLostError, NotHadoopError, RemoteError
 from hopshive.namenode.wire import encode
 
@@ -43,7 +43,7 @@ ATTEMPTS = 4
 AGAIN = 10.0
 PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 # Nobody at that address; that there is no way from here (ENETUNREACH) says nothing of the other host.
-NOBODY = frozenset({errno.EHOSTUNREACH, errno.EHOSTDOWN, errno.ETIMEDOUT})
+NOBODY = frozenset({errno.EHOSTUNREACH, errno.EHOSTDOWN})
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,15 @@ class ResourceManager:
     """
 
     def __init__(self, web: str, rpc: str = "", user: str = "yarn") -> None:
+        host, _, port = web.rpartition(":")
+        self._target = Target("resourcemanager", host, int(port))
         self._web = f"http://{web}/ws/v1/cluster"
         self._rpc = rpc
         self._user = user
 
     def is_active(self) -> bool:
         """Whether it is the one that works."""
-        info = fetch_json(f"{self._web}/info", ANSWERS)
-        return bool(info.get("clusterInfo", {}).get("haState") == "ACTIVE")
+        return bool(ask_resourcemanager(self._target, ANSWERS)["state"] == "active")
 
     def masters(self) -> list[Master]:
         """The application masters of all applications that run or wait for theirs. Only the active one answers."""
@@ -110,12 +111,12 @@ def answers(node: str) -> bool | None:
     host, _, port = node.rpartition(":")
     try:
         socket.create_connection((host, int(port)), CONNECTS).close()
-    except (TimeoutError, BlockingIOError):
+    except ConnectionError:
+        return True
+    except TimeoutError:
         return False
-    except socket.gaierror:
-        return None
     except OSError as error:
-        return False if error.errno in NOBODY else True if isinstance(error, ConnectionError) else None
+        return False if error.errno in NOBODY else None
     return True
 
 

@@ -178,7 +178,7 @@ ATTEMPTS = {
     }
 }
 PAGES: dict[str, object] = {
-    "/ws/v1/cluster/info": {"clusterInfo": {"haState": "ACTIVE"}},
+    "/ws/v1/cluster/info": {"clusterInfo": {"state": "STARTED", "haState": "ACTIVE"}},
     "/ws/v1/cluster/apps": APPS,
     f"/ws/v1/cluster/apps/{ONE.application}/appattempts": ATTEMPTS,
 }
