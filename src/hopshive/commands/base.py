@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+import threading
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import datetime
 from functools import cached_property, wraps
@@ -44,6 +46,18 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (ArtifactError, Refused, DatabaseError, NameNodeError) as error:
             raise click.ClickException(str(error)) from error
+
+
+def until_stopped(run: Callable[[Callable[[], bool], Callable[[float], None]], None]) -> None:
+    """Call `run(stop, sleep)`, where `stop` tells whether systemd or a human ended the daemon, which also cuts `sleep` short."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+
+    def sleep(seconds: float) -> None:
+        stop.wait(seconds)
+
+    run(stop.is_set, sleep)
 
 
 @dataclass(frozen=True)

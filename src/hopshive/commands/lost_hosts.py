@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-
 import click
 
 from hopshive import logs
+from hopshive.commands.base import until_stopped
 from hopshive.lost_hosts import LostHosts, ResourceManager
 
 
@@ -21,9 +19,4 @@ from hopshive.lost_hosts import LostHosts, ResourceManager
 def lost_hosts(own: str, rpc: str, user: str, other: tuple[str, ...]) -> None:
     """Fail the application masters of a host that is gone, so that YARN starts them elsewhere at once."""
     logs.configure()
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    LostHosts(ResourceManager(own, rpc, user), [ResourceManager(one) for one in other]).run(
-        stop.is_set, lambda seconds: (stop.wait(seconds), None)[1]
-    )
+    until_stopped(LostHosts(ResourceManager(own, rpc, user), [ResourceManager(one) for one in other]).run)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-
 import click
 
 from hopshive import logs
+from hopshive.commands.base import until_stopped
 from hopshive.watchdog import KNOCKS, Unit, Watchdog
 
 
@@ -19,9 +17,4 @@ from hopshive.watchdog import KNOCKS, Unit, Watchdog
 def watchdog(unit: str, kind: str, place: str, misses: int) -> None:
     """Kill a service that neither answers nor uses the processor, so that its clients go to another one."""
     logs.configure()
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    Watchdog(unit, place, KNOCKS[kind], Unit(unit), misses).run(
-        stop.is_set, lambda seconds: (stop.wait(seconds), None)[1]
-    )
+    until_stopped(Watchdog(unit, place, KNOCKS[kind], Unit(unit), misses).run)
