@@ -9,12 +9,30 @@ from hopshive.commands.base import until_stopped
 from hopshive.lost_hosts import LostHosts, ResourceManager
 
 
+class Place(click.ParamType[str]):
+    """`host:port`."""
+
+    name = "host:port"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """As it is, if it is one."""
+        host, _, port = value.rpartition(":")
+        if not host or not port.isdecimal():
+            self.fail(f"{value!r} is not host:port", param, ctx)
+        return value
+
+
 @click.command(name="lost-hosts", hidden=True)
-@click.option("--own", required=True, help="The web pages of the ResourceManager beside which it runs: host:port.")
-@click.option("--rpc", required=True, help="Where that one's clients call it: host:port.")
+@click.option(
+    "--own", type=Place(), required=True, help="The web pages of the ResourceManager beside which it runs: host:port."
+)
+@click.option("--rpc", type=Place(), required=True, help="Where that one's clients call it: host:port.")
 @click.option("--user", required=True, help="As whom it is told: the one that it runs as.")
 @click.option(
-    "--other", multiple=True, help="The web pages of another ResourceManager: host:port. May be given several times."
+    "--other",
+    type=Place(),
+    multiple=True,
+    help="The web pages of another ResourceManager: host:port. May be given several times.",
 )
 def lost_hosts(own: str, rpc: str, user: str, other: tuple[str, ...]) -> None:
     """Fail the application masters of a host that is gone, so that YARN starts them elsewhere at once."""
