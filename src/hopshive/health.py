@@ -12,13 +12,12 @@ import socket
 import struct
 import time
 import urllib.parse
-import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hopshive.components import COMPONENTS
-from hopshive.namenode.rpc import Call, Connection, ConnectionLostError, NotHadoopError, RemoteError
+from hopshive.namenode.rpc import Call, ConnectionLostError, NotHadoopError, RemoteError, answer_of
 from hopshive.thrift_wire import Fields, ThriftError, TType, call
 
 if TYPE_CHECKING:
@@ -281,11 +280,7 @@ def ask_journalnode(target: Target, timeout: float) -> Facts:
 def ask_zkfc(target: Target, timeout: float) -> Facts:
     """A call of no method, over its protocol; with `namenode` also that one of those is active."""
     try:
-        connection = Connection((target.host, target.port), "hdfs", uuid.uuid4(), timeout)
-        try:
-            (answer,) = connection.answers([Call(0, "hopshiveKnock", b"", _ZKFC_PROTOCOL)])
-        finally:
-            connection.close()
+        answer = answer_of((target.host, target.port), "hdfs", Call(0, "hopshiveKnock", b"", _ZKFC_PROTOCOL), timeout)
     except (ConnectionLostError, NotHadoopError, RemoteError) as error:
         raise NoAnswer(str(error)) from None
     # Another daemon of Hadoop does not know the protocol.

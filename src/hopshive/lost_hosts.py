@@ -17,7 +17,6 @@ import errno
 import logging
 import socket
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -25,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hopshive.health import NoAnswer, Target, ask_resourcemanager, fetch_json
-from hopshive.namenode.rpc import Call, Connection, ConnectionLostError, NotHadoopError, RemoteError
+from hopshive.namenode.rpc import Call, ConnectionLostError, NotHadoopError, RemoteError, answer_of
 from hopshive.namenode.wire import encode
 
 log = logging.getLogger(__name__)
@@ -95,11 +94,8 @@ class ResourceManager:
         request = encode({1: encode({1: encode({1: int(application), 2: int(timestamp)}), 2: int(number)})})
         host, _, port = self._rpc.rpartition(":")
         try:
-            connection = Connection((host, int(port)), self._user, uuid.uuid4(), ANSWERS)
-            try:
-                (answer,) = connection.answers([Call(0, "failApplicationAttempt", request, PROTOCOL)])
-            finally:
-                connection.close()
+            call = Call(0, "failApplicationAttempt", request, PROTOCOL)
+            answer = answer_of((host, int(port)), self._user, call, ANSWERS)
         except (ConnectionLostError, NotHadoopError, RemoteError) as error:
             raise NoAnswer(str(error)) from None
         if isinstance(answer, RemoteError):

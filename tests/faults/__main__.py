@@ -80,8 +80,9 @@ def main(label: str, only: tuple[str, ...], short: bool, output: Path) -> None:
     site.wait_healthy(300)
     record, ledger = Record(), Ledger()
     hive = HiveRows(record, ledger, lab.one("client"), lab.group("server2"))
-    hive.prepare()
-    clients = [SparkTables(record, ledger, lab.one("client")), hive, Deletions(record, ledger, site.namenode())]
+    namenode = site.namenode()
+    hive.prepare(namenode)
+    clients = [SparkTables(record, ledger, lab.one("client")), hive, Deletions(record, ledger, namenode)]
     for one in clients:
         one.start()
         one.work()

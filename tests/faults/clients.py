@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 DATABASE = "faults"
 LOCATION = "/warehouse/hopshive/external/faults.db"
+MANAGED = "/warehouse/hopshive/managed/faults.db"
 ROWS = f"{DATABASE}.inserted"
 # How long somebody waits for one INSERT before he tries again, in seconds: what is under way with a host that is gone may hang.
 # Not less than its bound: one that is given up goes on, and those after it wait for the Tez session that it holds.
@@ -162,9 +163,11 @@ class HiveRows(Client):
         self._host = host
         self._servers = list(servers)
 
-    def prepare(self) -> None:
-        """A fresh database with an empty ACID table."""
+    def prepare(self, namenode: NameNode) -> None:
+        """A fresh database with an empty ACID table. An INSERT of a run that was interrupted may have written after the DROP."""
         self.beeline(f"DROP DATABASE IF EXISTS {DATABASE} CASCADE")
+        for directory in (LOCATION, MANAGED):
+            namenode.delete(directory)
         self.beeline(f"CREATE DATABASE {DATABASE} LOCATION '{LOCATION}'")
         self.beeline(f"CREATE TABLE {ROWS} (n INT) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from hopshive.lease import Standing
 from hopshive.metrics import Metrics
 from hopshive.namenode import report
 from hopshive.namenode.report import DataNode, Replica, Report, Space
-from hopshive.namenode.rpc import HA_PROTOCOL, Call, Connection, RemoteError
+from hopshive.namenode.rpc import HA_PROTOCOL, Call, RemoteError, answer_of
 from hopshive.namenode.wire import Message, encode
 from hopshive.status import FileSystem, Status, Stored
 from hopshive.wording import size
@@ -186,9 +185,7 @@ def pair(hadoop_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def transition(address: tuple[str, int], method: str) -> None:
     """Let a NameNode become active or standby, as an operator does."""
-    connection = Connection(address, "hdfs", uuid.uuid4(), 30)
-    (answer,) = connection.answers([Call(0, method, encode({1: encode({1: 0})}), HA_PROTOCOL)])
-    connection.close()
+    answer = answer_of(address, "hdfs", Call(0, method, encode({1: encode({1: 0})}), HA_PROTOCOL), 30)
     assert isinstance(answer, Message), answer
 
 

@@ -172,6 +172,16 @@ class Connection:
         return found
 
 
+def answer_of(address: tuple[str, int], user: str, call: Call, timeout: float) -> Answer:
+    """What a server answers to one call, over its own connection. `timeout` in seconds; raises as `Connection.answers`."""
+    connection = Connection(address, user, uuid.uuid4(), timeout)
+    try:
+        (answer,) = connection.answers([call])
+    finally:
+        connection.close()
+    return answer
+
+
 def _frame(*parts: bytes) -> bytes:
     body = b"".join(parts)
     return struct.pack(">I", len(body)) + body
