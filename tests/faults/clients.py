@@ -33,8 +33,8 @@ LOCATION = "/warehouse/hopshive/external/faults.db"
 MANAGED = "/warehouse/hopshive/managed/faults.db"
 ROWS = f"{DATABASE}.inserted"
 # How long somebody waits for one INSERT before he tries again, in seconds: what is under way with a host that is gone may hang.
-# More than its bound, which counts from the fault: it may have begun before. One that is given up goes on, and those after it wait for the
-# Tez session that it holds.
+# More than its bound, which counts from the fault: it may have begun before. One that is given up goes on, and those after it
+# wait for the Tez session that it holds.
 PATIENCE = 45.0
 # In which a HiveServer2 takes a connection, if at all, in seconds.
 CONNECTS = 2.0

@@ -1,4 +1,4 @@
-"""Every setting that a role or an inventory gives to Hadoop, Hive or Tez is one that the locked release knows: they ignore others."""
+"""Every setting that a role or an inventory gives to Hadoop, Hive or Tez is one that the release knows: they ignore others."""
 
 from __future__ import annotations
 
