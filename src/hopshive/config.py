@@ -259,10 +259,15 @@ def _check(config: Config, path: Path) -> None:
         raise ConfigError(f"{path}: mirror.batch and mirror.max_removals must be 1 or more.")
 
 
+def is_address(text: str) -> bool:
+    """Whether it is `host:port`."""
+    host, _, port = text.rpartition(":")
+    return bool(host) and port.isdecimal() and 0 < int(port) < 65536
+
+
 def _check_addresses(name: str, addresses: Sequence[str], path: Path) -> None:
     for address in addresses:
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        if not is_address(address):
             raise ConfigError(f"{path}: {name}: {address} is not host:port.")
 
 

@@ -6,6 +6,7 @@ import click
 
 from hopshive import logs
 from hopshive.commands.base import until_stopped
+from hopshive.config import is_address
 from hopshive.lost_hosts import LostHosts, ResourceManager
 
 
@@ -16,8 +17,7 @@ class Place(click.ParamType[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """As it is, if it is one."""
-        host, _, port = value.rpartition(":")
-        if not host or not port.isdecimal():
+        if not is_address(value):
             self.fail(f"{value!r} is not host:port", param, ctx)
         return value
 
