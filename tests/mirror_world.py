@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tests.servers import Hdfs
 
 TRASH = "/user/hdfs/.Trash/Current"
-OWNED = ("journal", "removal", "recheck", "candidate", "position", "request")
+OWNED = ("journal", "removal", "recheck", "candidate", "position", "request", "owned")
 # Tests step without a pause; the rest between turns is the matter of one of them.
 loop.OWED = 3600.0
 

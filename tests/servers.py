@@ -272,7 +272,10 @@ def run_hdfs(
     """
     conf = directory / "conf"
     rpc, http, data, ipc, data_http = (free_port() for _ in range(5))
-    write_site(conf / "core-site.xml", {"fs.defaultFS": f"hdfs://127.0.0.1:{rpc}", "hadoop.tmp.dir": directory / "tmp"})
+    write_site(
+        conf / "core-site.xml",
+        {"fs.defaultFS": f"hdfs://127.0.0.1:{rpc}", "hadoop.tmp.dir": directory / "tmp", "fs.trash.interval": 1440},
+    )
     write_site(
         conf / "hdfs-site.xml",
         {

@@ -118,11 +118,15 @@ class MetricsConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """All of it. `lease`: seconds after which another daemon may lead. `name`: this daemon's, empty: the host's name."""
+    """All of it. `lease`: seconds after which another daemon may lead. `name`: this daemon's, empty: the host's name.
+
+    `metastores`: host:port of each; with none of them, no DROP TABLE that was cut off is finished.
+    """
 
     source: Literal["hdfs", "hopsfs"] = "hdfs"
     name: str = ""
     lease: float = 10.0
+    metastores: list[str] = field(default_factory=list)
     database: DatabaseConfig = field(default_factory=DatabaseConfig)
     hdfs: HdfsConfig = field(default_factory=HdfsConfig)
     mirror: MirrorConfig = field(default_factory=MirrorConfig)
@@ -249,6 +253,7 @@ def _check(config: Config, path: Path) -> None:
     if config.source == "hdfs" and not config.hdfs.namenodes:
         raise ConfigError(f"{path}: hdfs.namenodes is empty: give host:port of each NameNode.")
     _check_addresses("hdfs.namenodes", config.hdfs.namenodes, path)
+    _check_addresses("metastores", config.metastores, path)
     try:
         check_scratch(config.cleaner.scratch)
     except ConfigError as error:

@@ -383,6 +383,15 @@ def ask_metastore(target: Target, timeout: float) -> Facts:
     return {"version": version.get(0, b"").decode(), "catalogs": [name.decode() for name in catalogs[0].get(1, [])]}
 
 
+def metastore_start(host: str, port: int, timeout: float) -> float:
+    """When a metastore's process began, in seconds since 1970 by its host's clock; it needs no database to tell. NoAnswer."""
+    with _connect(host, port, timeout) as connection, _thrift():
+        answer = call(connection, "aliveSince", {})
+    if not isinstance(answer.get(0), int):
+        raise NoAnswer(f"aliveSince: {_message(answer)}")
+    return float(answer[0])
+
+
 @contextmanager
 def _thrift() -> Iterator[None]:
     try:

@@ -10,7 +10,8 @@ from hopshive.database import Database
 from hopshive.garbage import Cleaner
 from hopshive.garbage.binlog import Follower
 from hopshive.lease import monotonic
-from hopshive.mirror import Mirror
+from hopshive.mirror import Mirror, origin
+from hopshive.mirror.drops import Drops
 from hopshive.mirror.restoring import restore
 from hopshive.namenode import NameNode, report
 from hopshive.request import Doing, RequestFailed
@@ -35,6 +36,8 @@ CLEANER_POLL = 0.2
 BINARY_LOG_POLL = 0.0
 # Seconds between two looks at HDFS itself.
 REPORT_POLL = 15.0
+# Seconds between two looks for directories of dropped tables.
+DROPS_POLL = 1.0
 # Seconds beside the grace that a comparison waits for what it found to be decided.
 SETTLE = 30.0
 # Sentences on what could not be restored that a result has room for.
@@ -49,6 +52,8 @@ def duties(config: Config, metrics: Metrics) -> list[Duty]:
     if config.source == "hdfs":
         poll = min(EVENTS_POLL, config.mirror.poll)
         found.insert(0, Duty("mirror", poll, lambda database: MirrorWork(config, database, metrics)))
+        if config.metastores:
+            found.append(Duty("drops", DROPS_POLL, lambda database: DropsWork(config, database, metrics)))
         found.append(Duty("report", REPORT_POLL, lambda _: ReportWork(config, metrics)))
     return found
 
@@ -210,6 +215,35 @@ class BinaryLogWork:
     def close(self) -> None:
         """End the connections to the SQL node."""
         self._follower.close()
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Nobody asks it for anything."""
+        return {}
+
+
+class DropsWork:
+    """Finishes DROP TABLE where a metastore did not. As `hopshive.worker.Work`."""
+
+    def __init__(self, config: Config, database: Database, metrics: Metrics) -> None:
+        self._config = config
+        self._database = database
+        self._namenode = connect(config)
+        self._drops = Drops(config, database, self._namenode, metrics)
+
+    def start(self) -> None:
+        """Nothing is moved on another file system than the metastore's. Raises Refused."""
+        identity = self._namenode.identity()
+        with self._database.reading() as tx:
+            origin.check(tx, self._config, self._database.server.place, identity)
+
+    def step(self) -> bool:
+        """One look."""
+        self._drops.step()
+        return False
+
+    def close(self) -> None:
+        """End the connection to the NameNode."""
+        self._namenode.close()
 
     def handlers(self) -> Mapping[str, Handler]:
         """Nobody asks it for anything."""

@@ -52,6 +52,11 @@ class Metrics:
         self.restored = self._counter("restored", "Objects that were put back from the journal.", "kind")
         self.fuse_blown = self._gauge("fuse_blown", "1 while too many removals wait for a human, else 0.")
 
+        self.drops_finished = self._counter(
+            "drops_finished",
+            "Directories of dropped tables that a metastore had left, and that were moved to the trash.",
+        )
+
         self.comparisons = self._counter("comparisons", "Full comparisons of metastore and file system that ended.")
         self.comparison_seconds = self._gauge("comparison_seconds", "How long the last full comparison took.")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hopshive.database import Transaction
 
 # Raised with every change of a table below; the schema module migrates, the daemon refuses another.
-STATE_VERSION = 3
+STATE_VERSION = 4
 
 # Only with the source `hdfs`: with `hopsfs` the table is the file system's own.
 INODES = """
@@ -114,6 +114,15 @@ CREATE TABLE IF NOT EXISTS {state}.journal (
   KEY journal_removed (removed)
 ) ENGINE={engine}
 """,
+    "owned": """
+CREATE TABLE IF NOT EXISTS {state}.owned (
+  tbl_id BIGINT NOT NULL COMMENT 'of a table whose directory goes with it: hopshive.mirror.owned',
+  name VARBINARY(1100) NOT NULL COMMENT 'catalog.db.table',
+  path VARBINARY(8000) NOT NULL,
+  inode BIGINT NOT NULL COMMENT 'file id of the directory',
+  PRIMARY KEY (tbl_id)
+) ENGINE={engine}
+""",
     "candidate": """
 CREATE TABLE IF NOT EXISTS {state}.candidate (
   kind VARCHAR(32) NOT NULL COMMENT 'the table of the metastore',
@@ -169,8 +178,9 @@ MIGRATIONS: Mapping[int, tuple[str, ...]] = {
         "ALTER TABLE {state}.journal ADD COLUMN IF NOT EXISTS head VARBINARY(255) AS (LEFT(path, 255)) STORED,"
         " ADD KEY IF NOT EXISTS journal_head (head), DROP KEY IF EXISTS journal_beneath",
     ),
-    # A table more, which is made with those that lack.
+    # A table more each, which is made with those that lack.
     3: (),
+    4: (),
 }
 
 

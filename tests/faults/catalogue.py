@@ -120,18 +120,18 @@ def _part(ports: Sequence[int], group: str) -> Callable[[Site], Outcome]:
         added = []
         try:
             for rule in rules:
-                _netns(host, "iptables", "-I", *rule)
+                netns(host, "iptables", "-I", *rule)
                 added.append(rule)
             time.sleep(AWAY)
         finally:
             for rule in added:
-                _netns(host, "iptables", "-D", *rule)
+                netns(host, "iptables", "-D", *rule)
         return Outcome(host.name)
 
     return cause
 
 
-def _netns(host: Host, *command: str) -> None:
+def netns(host: Host, *command: str) -> None:
     """Run a command of the controller in a container's network."""
     pid = _docker("inspect", "--format", "{{.State.Pid}}", host.name).strip()
     subprocess.run(

@@ -98,6 +98,7 @@ def test_each_setting_arrives(tmp_path: Path) -> None:
             "hdfs://nn/w must name a file system alone, without a path",
         ),
         ("hdfs: {uris: ['hdfs://nn'], namenodes: [nn]}\n", "hdfs.namenodes: nn is not host:port"),
+        (f"{LEAST}metastores: [hms]\n", "metastores: hms is not host:port"),
         ("hdfs: {uris: ['hdfs://nn'], namenodes: ['nn:99999']}\n", "hdfs.namenodes: nn:99999 is not host:port"),
         ("hdfs: {uris: ['hdfs://nn'], namenodes: [':8020']}\n", "hdfs.namenodes: :8020 is not host:port"),
     ],

@@ -26,6 +26,7 @@ NAMES = {
     "hopshive_removed_total",
     "hopshive_restored_total",
     "hopshive_rechecks",
+    "hopshive_drops_finished_total",
     "hopshive_fuse_blown",
     "hopshive_comparisons_total",
     "hopshive_comparison_seconds",

@@ -508,7 +508,7 @@ def test_tables_of_the_first_version_become_those_of_this_one(applied: Metastore
     database.close()
     schema.apply(applied.server, applied.names)
     assert plain(made()) == plain(now)
-    assert applied.execute("SELECT value FROM {state}.setting WHERE name = 'state_version'") == [(b"3",)]
+    assert applied.execute("SELECT value FROM {state}.setting WHERE name = 'state_version'") == [(b"4",)]
     assert schema.apply(applied.server, applied.names, dry_run=True) == []
 
 

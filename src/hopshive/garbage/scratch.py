@@ -23,7 +23,7 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from hopshive.config import ANY
-from hopshive.paths import is_below
+from hopshive.locations import is_referred_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,7 +81,9 @@ class Scratch:
 
     def _is_left(self, path: str, item: Entry, before: float) -> bool:
         """Whether an item may be deleted. The cheap questions first."""
-        if not self._is_old(path, item, before) or self._is_referred_to(path, item.file_id):
+        if not self._is_old(path, item, before) or is_referred_to(
+            self._database, self._file_system, path, item.file_id
+        ):
             return False
         # All that took a while: it must be as it was.
         return self._namenode.entry(path) == item
@@ -98,26 +100,3 @@ class Scratch:
             elif self._namenode.is_open(at):
                 return False
         return True
-
-    def _is_referred_to(self, path: str, inode: int) -> bool:
-        """Whether the metastore follows it or something beneath, or will once it has looked. Reads all locations."""
-        # Locations may be written with slashes twice, so the pattern only has to let all of them through.
-        like = "%" + "%".join(_escaped(part) for part in path.split("/") if part) + "%"
-        with self._database.reading() as tx:
-            if tx.row("SELECT 1 FROM {inodes} WHERE id = %s LIMIT 1", (inode,)):
-                return True
-            rows = tx.rows(
-                "SELECT LOCATION FROM SDS WHERE LOCATION LIKE %s UNION ALL"
-                " SELECT DB_LOCATION_URI FROM DBS WHERE DB_LOCATION_URI LIKE %s UNION ALL"
-                " SELECT DB_MANAGED_LOCATION_URI FROM DBS WHERE DB_MANAGED_LOCATION_URI LIKE %s UNION ALL"
-                # Of Spark's tables that have a placeholder for a location.
-                " SELECT PARAM_VALUE FROM SERDE_PARAMS WHERE PARAM_KEY = 'path' AND PARAM_VALUE LIKE %s",
-                (like, like, like, like),
-            )
-        paths = [self._file_system.path_of(location) for (location,) in rows]
-        return any(is_below(location, path) for location in paths if location is not None)
-
-
-def _escaped(part: str) -> str:
-    """For LIKE. What the column's character set cannot hold matches anything: one character more than needed is harmless."""
-    return "".join("_" if not letter.isascii() else f"\\{letter}" if letter in "\\%_" else letter for letter in part)

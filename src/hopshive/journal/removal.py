@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from hopshive import transactional
+from hopshive import owned, transactional
 from hopshive.closure import (
     BINDING,
     OWNERS,
@@ -250,6 +250,8 @@ def _remove(
     for key in keys.children("MV_CREATION_METADATA") if views else []:
         delete(tx, keys.tables[key.table], key.column, views)
     delete(tx, keys.tables["MV_CREATION_METADATA"], "MV_CREATION_METADATA_ID", views)
+    if kind == "table":
+        owned.forget(tx, [one.id for one in objects])
     _delete(tx, keys, table, objects, found)
     return [Removed(one.kind, one.name, one.path) for one in objects]
 

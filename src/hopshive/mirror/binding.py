@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hopshive import owned
 from hopshive.database import marks
 from hopshive.errors import Refused
 from hopshive.mirror import rechecks
@@ -96,6 +97,7 @@ def settle(context: Context, tx: Transaction, paths: Mapping[int, str], found: F
     grace = context.config.mirror.grace
     rechecks.add(tx, [(Recheck("unlink", one.path, inode=one.inode), grace) for one in replaced])
     bind(tx, keys)
+    owned.note(tx, {sd_id: (paths[sd_id], found.ids[paths[sd_id]]) for sd_id in keys})
     mark(tx, [sd_id for sd_id, path in paths.items() if path == "/"], NOT_OURS)  # it never goes
     absent = {sd_id: path for sd_id, path in paths.items() if path not in found.ids}
     note_missing(context, tx, absent)

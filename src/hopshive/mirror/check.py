@@ -13,7 +13,7 @@ from hopshive import garbage
 from hopshive.database import marks
 from hopshive.mirror import origin
 from hopshive.mirror.context import look
-from hopshive.mirror.tree import NOT_OURS, Key, Known
+from hopshive.mirror.tree import NOT_OURS, Key, Known, decoded
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
@@ -155,9 +155,13 @@ class _Check:
                 if path:
                     self._at.add(hash(path))
                     self._above.add(path)
+            dropped = _dropped(tx)
         for owner, path in dict.fromkeys(strangers):
             if path not in self._above and self._namenode.entry(path) is not None:
-                yield Difference("no metadata", "", path, f"in the directory of {owner}")
+                detail = f"in the directory of {owner}"
+                if path in dropped:
+                    detail += f"; the table {dropped[path]} was dropped, the cleaner is about to decide on it"
+                yield Difference("no metadata", "", path, detail)
 
     def _strangers_of_databases(self) -> Iterator[tuple[str, str]]:
         with self._database.reading() as tx:
@@ -246,6 +250,14 @@ def _names(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
         )
     }
     return names
+
+
+def _dropped(tx: Transaction) -> dict[str, str]:
+    """Directories of tables that were dropped, and the tables' names: hopshive.mirror.drops."""
+    rows = tx.rows(
+        "SELECT o.path, o.name FROM {state}.owned o LEFT JOIN TBLS t ON t.TBL_ID = o.tbl_id WHERE t.TBL_ID IS NULL"
+    )
+    return {decoded(bytes(path)): decoded(bytes(name)) for path, name in rows}
 
 
 def _pending(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:

@@ -10,6 +10,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from hopshive import owned
 from hopshive.mirror import fuse, rechecks
 from hopshive.mirror.binding import note_missing
 from hopshive.mirror.context import look
@@ -80,6 +81,7 @@ class Comparison:
         again: dict[int, str] = {}
         missing: dict[int, str] = {}
         unheard: dict[int, str] = {}
+        well: dict[int, tuple[str, int]] = {}
         for sd_id, location, parent, name, inode in rows:
             path = paths.get(sd_id)
             if name is None or (path in (None, "/") and bytes(name) == NOT_OURS):
@@ -94,6 +96,10 @@ class Comparison:
                 missing[sd_id] = path
             elif found.key(path) != Key(int(parent), bytes(name)) or found.ids[path] != inode:
                 again[sd_id] = location
+            else:
+                well[sd_id] = (path, found.ids[path])
+        with context.database.transaction() as tx:
+            owned.note(tx, well)
         if not (again or missing or unheard):
             return
         self.differences += len(again) + len(missing)

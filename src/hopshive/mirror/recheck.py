@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from posixpath import commonpath
 from typing import TYPE_CHECKING
 
-from hopshive import journal
+from hopshive import journal, owned
 from hopshive.database import marks
 from hopshive.journal import Cause
 from hopshive.mirror import fuse, rechecks
@@ -211,6 +211,7 @@ def examine(context: Context, page: Sequence[Bound]) -> Survey:
             grace = context.config.mirror.grace
             rechecks.add(tx, [(rechecks.Recheck("unlink", one.path, inode=one.inode), grace) for one in replaced])
             bind(tx, {sd_id: keys[sd_id] for sd_id in free})
+            owned.note(tx, {sd_id: (paths[sd_id], found.ids[paths[sd_id]]) for sd_id in keys})
         survey.busy = len(free) < len(moved)
     _spare_databases(context, survey)
     return survey

@@ -219,6 +219,19 @@ class NameNode:
         """Delete a path, past the trash; False if it is not there. Asked twice for lack of an answer, it is done once."""
         return bool(self._one(self._call("delete", {1: _checked(path), 2: int(recursive)})).number(1))
 
+    def trash_interval(self) -> int:
+        """Minutes for which deleted files lie in the trash, by the NameNode's fs.trash.interval; 0: there is none."""
+        return self._one(self._call("getServerDefaults")).message(1).number(7)
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory, and those above it that are not there; one that is there is left as it is."""
+        permission = encode({1: 0o755})
+        self._one(self._call("mkdirs", {1: _checked(path), 2: permission, 3: 1}))
+
+    def move(self, path: str, target: str) -> None:
+        """Move a path; refused (NameNodeError) if the target is there, or its parent is not."""
+        self._one(self._call("rename2", {1: _checked(path), 2: _checked(target), 3: 0}))
+
     def roll_edits(self) -> int:
         """Begin a segment of edits; its first transaction."""
         return self._one(self._call("rollEdits")).number(1)

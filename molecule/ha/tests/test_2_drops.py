@@ -1,0 +1,158 @@
+"""A metastore loses its NameNodes between the rows and the directory of a table that it drops."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hopshive.mirror.drops import SETTLE
+from hopshive.thrift_wire import ThriftError, TType, call
+from tests.faults.catalogue import netns
+from tests.warehouse.database import MetastoreDatabase
+from tests.warehouse.hiveserver2 import HiveSession
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.faults.site import Site
+    from tests.warehouse.hosts import Host
+
+DATABASE = "cut_off"
+# Seconds in which a metastore that was killed answers again, and in which an HDFS client has found its NameNode again.
+BACK = 90.0
+
+
+@pytest.fixture
+def session(site: Site) -> Iterator[HiveSession]:
+    """With an empty database, which goes afterwards."""
+    session = HiveSession(site.lab.one("server2").address)
+    session.execute(f"DROP DATABASE IF EXISTS {DATABASE} CASCADE")
+    session.execute(f"CREATE DATABASE {DATABASE}")
+    yield session
+    session.execute(f"DROP DATABASE IF EXISTS {DATABASE} CASCADE")
+    session.close()
+
+
+@pytest.fixture
+def database(site: Site) -> Iterator[MetastoreDatabase]:
+    database = MetastoreDatabase(site.lab)
+    yield database
+    database.close()
+
+
+class Stream:
+    """A connection to a metastore."""
+
+    def __init__(self, host: Host) -> None:
+        self._connection = socket.create_connection((host.address, 9083), 2 * BACK)
+
+    def write(self, data: bytes) -> None:
+        self._connection.sendall(data)
+
+    def read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            part = self._connection.recv(size - len(data))
+            if not part:
+                raise ConnectionError("closed")
+            data += part
+        return data
+
+
+def drop(host: Host, table: str) -> None:
+    """`drop_table` with its data, at one metastore. What becomes of the call is seen elsewhere."""
+    arguments = {1: (TType.STRING, DATABASE), 2: (TType.STRING, table), 3: (TType.BOOL, True)}
+    with suppress(OSError, ThriftError):
+        call(Stream(host), "drop_table", arguments)
+
+
+@contextmanager
+def without_namenodes(host: Host) -> Iterator[None]:
+    """What Hive's services on a host send to NameNodes is lost."""
+    uid = host.run("id", "-u", "hive").stdout.strip()
+    rule = ["OUTPUT", "-p", "tcp", "--dport", "8020", "-m", "owner", "--uid-owner", uid, "-j", "DROP"]
+    netns(host, "iptables", "-I", *rule)
+    try:
+        yield
+    finally:
+        netns(host, "iptables", "-D", *rule)
+
+
+def comes(what: Callable[[], object], seconds: float) -> bool:
+    """Whether something is so within that time."""
+    deadline = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def make(site: Site, session: HiveSession, database: MetastoreDatabase) -> tuple[int, str]:
+    """A table that the cleaner has written down, with something in its directory; its number and its path."""
+    session.execute(f"CREATE TABLE {DATABASE}.t (a INT)")
+    sql = "SELECT tbl_id, path FROM hopshive.owned WHERE name = %s"
+    name = f"hive.{DATABASE}.t"
+    assert comes(lambda: database.execute(sql, (name,)), 30)
+    ((number, path),) = database.execute(sql, (name,))
+    place = bytes(path).decode()
+    site.namenode().make_directory(f"{place}/mark")
+    # It was there when the cleaner last looked.
+    time.sleep(2)
+    return int(number), place
+
+
+@contextmanager
+def dropped_without_namenodes(site: Site, host: Host, number: int) -> Iterator[None]:
+    """The rows go, the directory stays: the metastore lost its NameNodes after it had asked them whether it may delete."""
+    database = MetastoreDatabase(site.lab)
+    database.execute("START TRANSACTION")
+    database.execute("SELECT TBL_ID FROM TBLS WHERE TBL_ID = %s FOR UPDATE", (number,))
+    thread = threading.Thread(target=drop, args=(host, "t"))
+    thread.start()
+    assert comes(lambda: _deletes(database), 20), "it does not come to delete the rows"
+    with without_namenodes(host):
+        database.execute("COMMIT")
+        assert comes(lambda: not database.execute("SELECT 1 FROM TBLS WHERE TBL_ID = %s", (number,)), 20)
+        database.close()
+        yield
+    thread.join(BACK)
+
+
+def _deletes(database: MetastoreDatabase) -> bool:
+    return any(str(row[7]).startswith("DELETE") for row in database.execute("SHOW FULL PROCESSLIST"))
+
+
+def test_the_cleaner_finishes_what_a_dead_metastore_began(
+    site: Site, session: HiveSession, database: MetastoreDatabase
+) -> None:
+    number, path = make(site, session, database)
+    host = site.lab.group("metastore")[0]
+    namenode = site.namenode()
+    with dropped_without_namenodes(site, host, number):
+        assert namenode.entry(path) is not None
+        site.service("metastore", host).kill()
+    # The client asks the other metastore, and is told that there is nothing left to do.
+    session.execute(f"DROP TABLE IF EXISTS {DATABASE}.t")
+    assert comes(lambda: namenode.entry(path) is None, BACK + SETTLE)
+    assert namenode.entry(f"/user/hdfs/.Trash/Current{path}/mark") is not None
+    assert not [one for one in site.cleaners()[0].check() if path in one.text]
+    site.wait_healthy(180)
+
+
+def test_a_metastore_that_lives_finishes_it_itself(
+    site: Site, session: HiveSession, database: MetastoreDatabase
+) -> None:
+    number, path = make(site, session, database)
+    host = site.lab.group("metastore")[0]
+    namenode = site.namenode()
+    with dropped_without_namenodes(site, host, number):
+        time.sleep(5)
+        assert namenode.entry(path) is not None
+    assert comes(lambda: namenode.entry(path) is None, BACK)
+    assert namenode.entry(f"/user/hive/.Trash/Current{path}/mark") is not None
