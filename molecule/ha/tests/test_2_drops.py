@@ -111,21 +111,26 @@ def make(site: Site, session: HiveSession, database: MetastoreDatabase) -> tuple
 def dropped_without_namenodes(site: Site, host: Host, number: int) -> Iterator[None]:
     """The rows go, the directory stays: the metastore lost its NameNodes after it had asked them whether it may delete."""
     database = MetastoreDatabase(site.lab)
-    database.execute("START TRANSACTION")
-    database.execute("SELECT TBL_ID FROM TBLS WHERE TBL_ID = %s FOR UPDATE", (number,))
     thread = threading.Thread(target=drop, args=(host, "t"))
-    thread.start()
-    assert comes(lambda: _deletes(database), 20), "it does not come to delete the rows"
-    with without_namenodes(host):
-        database.execute("COMMIT")
-        assert comes(lambda: not database.execute("SELECT 1 FROM TBLS WHERE TBL_ID = %s", (number,)), 20)
+    try:
+        # The lock keeps it at its rows.
+        database.execute("START TRANSACTION")
+        database.execute("SELECT TBL_ID FROM TBLS WHERE TBL_ID = %s FOR UPDATE", (number,))
+        thread.start()
+        assert comes(lambda: waits_for(database, number), 20), "it does not come to its rows"
+        with without_namenodes(host):
+            database.execute("COMMIT")
+            assert comes(lambda: not database.execute("SELECT 1 FROM TBLS WHERE TBL_ID = %s", (number,)), 20)
+            yield
+    finally:
         database.close()
-        yield
     thread.join(BACK)
 
 
-def _deletes(database: MetastoreDatabase) -> bool:
-    return any(str(row[7]).startswith("DELETE") for row in database.execute("SHOW FULL PROCESSLIST"))
+def waits_for(database: MetastoreDatabase, number: int) -> bool:
+    """Whether somebody is about to change a table's row."""
+    statements = [str(row[7]) for row in database.execute("SHOW FULL PROCESSLIST")]
+    return any(text.startswith("UPDATE `TBLS`") and text.endswith(f"`TBL_ID`={number}") for text in statements)
 
 
 def test_the_cleaner_finishes_what_a_dead_metastore_began(

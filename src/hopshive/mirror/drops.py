@@ -1,11 +1,12 @@
 """DROP TABLE to its end, where the metastore did not come to it.
 
-A metastore commits the deletion of a table's rows, and then deletes the directory. If it dies in between, the directory stays; the
-client tries again at another metastore, which knows no such table, and takes that for done. Whoever makes a table of that name
-anew then fails, or reads old rows.
+A metastore commits the deletion of a table's rows, and then deletes the directory. If it dies in between, the directory stays;
+the client tries again at another metastore, which knows no such table, and takes that for done. Whoever makes a table of that
+name anew then fails, or reads old rows.
 
 What tells such a directory from one that was meant to stay (a client may ask to keep it: Trino does, for external tables) is
-that a metastore ended around that time. So, when {state}.owned has a table that the metastore has not, and its directory is there:
+that a metastore ended around that time. So, when {state}.owned has a table that the metastore has not, and its directory is
+there:
 
 - a metastore began since the table was last known to be there, or has not answered for a minute: it is moved to the trash;
 - all metastores answer, and none of them has begun since: it was meant to stay, or could not be deleted. It stays, and
