@@ -12,6 +12,8 @@ version_added: "0.1.0"
 description:
   - For handlers and rolling restarts, with C(throttle) 1. Refuses while another replica is down; so when one does not come
     back, those after it stay as they are.
+  - An SQL node (V(kind=ndb_sql)) is not restarted before O(login_user) has left it from all other hosts, where a metastore works
+    whose own node was away. That is waited for, for two minutes; not with O(degraded).
   - A unit that does not run is only started. What follows asks it.
 options:
   unit:
@@ -146,10 +148,15 @@ waited:
   sample: 6.5
 """
 
+from collections.abc import Callable
+
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
     from hopshive import edits, health, rolling
+
+# Seconds in which a metastore has returned to its own SQL node: twice as long as it keeps a connection (hikaricp.maxLifetime).
+LEAVE = 120.0
 
 
 def edits_checks(target: health.Target) -> dict[str, rolling.Check]:
@@ -161,6 +168,11 @@ def edits_checks(target: health.Target) -> dict[str, rolling.Check]:
         edits.wait_taken(target.namenode, timeout, besides=edits.addresses(target.host))
 
     return {"others_check": others, "own_check": lambda timeout: edits.wait_taken(target.namenode, timeout)}
+
+
+def unused_check(target: health.Target) -> dict[str, Callable[[], None]]:
+    """Of an SQL node, that no metastore of another host works with it, since its own one was away."""
+    return {"unused": lambda: health.wait_unused(target, LEAVE)} if target.kind == "ndb_sql" else {}
 
 
 def main() -> None:
@@ -218,6 +230,7 @@ def main() -> None:
                 own_command=parameters["own_command"],
                 others_command=parameters["others_command"],
                 **edits_checks(target),
+                **unused_check(target),
             ),
             module.run_command,
             parameters["timeout"],

@@ -215,8 +215,39 @@ def ask_ndb_sql(target: Target, timeout: float) -> Facts:
     return {"version": version, "data_nodes": int(nodes)}
 
 
+def strangers(target: Target, timeout: float) -> list[str]:
+    """From which other hosts an SQL node is used right now by the user who asks, who sees nobody else's connections. As `Ask`."""
+    own = {"127.0.0.1", "::1", *_addresses(target.host)}
+    names = {str(row[2]).rpartition(":")[0] or str(row[2]) for row in _rows(target, timeout, "SHOW PROCESSLIST")}
+    return sorted(name for name in names if name not in own and not own & _addresses(name))
+
+
+def wait_unused(target: Target, timeout: float) -> None:
+    """Until nobody of another host uses an SQL node any more. Raises NoAnswer, WrongAnswer."""
+    deadline = time.monotonic() + timeout
+    while found := strangers(target, ATTEMPT_TIMEOUT):
+        if time.monotonic() > deadline:
+            raise NoAnswer(
+                f"{target.user} at {', '.join(found)} is still connected to {target.place} after {timeout:.0f} s."
+            )
+        time.sleep(POLL)
+
+
+def _addresses(host: str) -> set[str]:
+    """Of a host's name or address; none if nobody knows it."""
+    try:
+        return {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
+    except OSError:
+        return set()
+
+
 def _query(target: Target, timeout: float, sql: str) -> tuple[Any, ...]:
     """The first row of a query."""
+    return next(iter(_rows(target, timeout, sql)), ())
+
+
+def _rows(target: Target, timeout: float, sql: str) -> Sequence[tuple[Any, ...]]:
+    """The rows of a query."""
     import pymysql
 
     seconds = max(1, int(timeout))
@@ -235,7 +266,7 @@ def _query(target: Target, timeout: float, sql: str) -> tuple[Any, ...]:
             connection.cursor() as cursor,
         ):
             cursor.execute(sql)
-            return cursor.fetchone() or ()
+            return list(cursor.fetchall())
     except pymysql.MySQLError as error:
         code, text = (*error.args, "")[:2] if error.args else (0, str(error))
         if code in _ACCESS_ERRORS:

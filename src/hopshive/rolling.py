@@ -44,7 +44,8 @@ class Questions:
 
     Either `own` and `others` are asked, or commands are run that exit with 0: `own_command` for this replica,
     `others_command` for all others. Commands bound their time themselves. Afterwards come the checks, each with the seconds that
-    it may take; they raise NoAnswer.
+    it may take; they raise NoAnswer. `unused` waits, as long as it likes, until nobody works with this replica who can work with
+    another one.
     """
 
     own: Target | None = None
@@ -53,6 +54,7 @@ class Questions:
     others_command: Sequence[str] = ()
     own_check: Check | None = None
     others_check: Check | None = None
+    unused: Callable[[], None] | None = None
 
 
 def restart(
@@ -94,6 +96,7 @@ def restart(
                 f"{unit} was not restarted, because another replica is down. {error} Bring that one back first, or"
                 " say -e cluster_roll_degraded=true."
             ) from None
+        _leave(unit, questions)
     try:
         for user in users:
             _must(run, ["systemctl", "stop", f"{user}.service"])
@@ -125,6 +128,18 @@ def _others(questions: Questions, run: Run, wait: Wait, timeout: float, may_be_d
         _must(run, questions.others_command)
     if questions.others_check:
         questions.others_check(timeout)
+
+
+def _leave(unit: str, questions: Questions) -> None:
+    """Return if nobody of another host works with it any more."""
+    try:
+        if questions.unused:
+            questions.unused()
+    except (NoAnswer, WrongAnswer) as error:
+        raise RollError(
+            f"{unit} was not restarted, because others work with it who would see failed calls. {error} They return to their own"
+            " replica by themselves, if that answers; or say -e cluster_roll_degraded=true."
+        ) from None
 
 
 def _answers(wait: Wait, target: Target) -> bool:

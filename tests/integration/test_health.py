@@ -15,11 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
 
 from hopshive import health
 from hopshive.components import COMPONENTS
-from hopshive.health import Answer, NoAnswer, Target, WrongAnswer, parse_srvr, wait_for
+from hopshive.health import Answer, NoAnswer, Target, WrongAnswer, parse_srvr, strangers, wait_for, wait_unused
 from hopshive.thrift_wire import ThriftError, TType, call, encode_call, encode_value, read_struct
 from tests.modules import run_module
 from tests.servers import Hdfs, MariaDB, connect, free_port, run_java
@@ -219,6 +220,26 @@ def test_a_zookeeper_without_quorum_or_permission_does_not_pass() -> None:
 def test_a_mariadb_answers_by_socket_and_by_port(mariadb: MariaDB) -> None:
     assert "MariaDB" in ask("mariadb", 1, login_unix_socket=mariadb.socket, login_user="root")["version"]
     assert "MariaDB" in ask("mariadb", mariadb.port, login_user="root")["version"]
+
+
+def test_who_is_connected_from_elsewhere_is_told_and_waited_for(mariadb: MariaDB) -> None:
+    login: dict[str, Any] = {"host": "127.0.0.1", "port": mariadb.port, "user": "hive", "password": "secret"}
+    target = Target("ndb_sql", "127.0.0.1", mariadb.port, user="hive", password="secret")
+    with (
+        pymysql.connect(unix_socket=mariadb.socket, user="root") as connection,
+        connection.cursor() as root,
+    ):
+        root.execute("CREATE USER hive@'127.0.0.%' IDENTIFIED BY 'secret'")
+        try:
+            with pymysql.connect(**login):
+                assert strangers(target, 5) == []
+            with pymysql.connect(**login, bind_address="127.0.0.2"):
+                assert strangers(target, 5) == ["127.0.0.2"]
+                with pytest.raises(NoAnswer, match=r"^hive at 127\.0\.0\.2 is still connected to .* after 1 s\.$"):
+                    wait_unused(target, 1)
+            wait_unused(target, 5)
+        finally:
+            root.execute("DROP USER hive@'127.0.0.%'")
 
 
 def test_a_refused_login_is_told_at_once_and_without_the_password(mariadb: MariaDB) -> None:

@@ -202,3 +202,36 @@ def test_a_check_that_fails_before_leaves_it_as_it_is_and_afterwards_is_an_error
     assert "restart" not in host.done
     with pytest.raises(RollError, match=r"was restarted and did not come back. Not all JournalNodes take edits"):
         restart("hadoop-hdfs-journalnode", Questions(OWN, own_check=fails), host.run, 180, wait=host.wait)
+
+
+def test_who_works_with_it_from_elsewhere_is_waited_for_before_anything_is_stopped() -> None:
+    host = Host()
+    asked = Questions(OWN, OTHERS[:1], unused=lambda: host.done.append("unused"))
+    users = {"hive-metastore": Questions(OWN, OTHERS[:1])}
+    restart("ndb-sql", asked, host.run, 180, users=users, wait=host.wait)
+    assert host.done[3:] == [
+        "is-active",
+        "two 60",
+        "two 60",
+        "unused",
+        "stop",
+        "restart",
+        "one 180",
+        "start",
+        "one 180",
+    ]
+
+
+def test_who_does_not_leave_keeps_it_as_it_is() -> None:
+    def stays() -> None:
+        raise NoAnswer("hive at two is still connected to one:3306 after 120 s.")
+
+    host = Host()
+    with pytest.raises(
+        RollError,
+        match=r"^ndb-sql was not restarted, because others work with it .* hive at two is .* cluster_roll_degraded",
+    ):
+        restart("ndb-sql", Questions(OWN, unused=stays), host.run, 180, wait=host.wait)
+    assert "stop" not in host.done
+    restart("ndb-sql", Questions(OWN, unused=stays), host.run, 180, degraded=True, wait=host.wait)
+    assert "restart" in host.done
