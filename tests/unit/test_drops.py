@@ -313,6 +313,16 @@ def test_a_directory_that_another_table_has_by_now_stays(site: Site, db: int, ca
     assert site.written_down() == {"hive.d.t"}
 
 
+def test_what_was_put_back_while_it_was_looked_at_stays(site: Site, db: int) -> None:
+    """The mirror forgets a table that it removes, and writes it down anew once it is restored."""
+    delete_rows(site, [make(site, db)])
+    site.after(1)
+    site.world.metastore.execute("DELETE FROM {state}.owned")
+    site.restart(FIRST)
+    site.after(SETTLE)
+    assert site.is_there(path_of(site, "t"))
+
+
 def test_another_directory_at_the_place_stays(site: Site, db: int) -> None:
     delete_rows(site, [make(site, db)])
     site.world.files.delete(path_of(site, "t"))

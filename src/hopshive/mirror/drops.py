@@ -225,9 +225,13 @@ class Drops:
         if not self._namenode.trash_interval():
             self._let_be(one, "HDFS has no trash (fs.trash.interval)")
             return
-        # Who leads no longer moves nothing.
-        with self._database.transaction():
-            pass
+        # Who leads no longer moves nothing; nor is anything moved that the mirror has removed, or put back, meanwhile.
+        with self._database.transaction() as tx:
+            sql = "SELECT 1 FROM {state}.owned WHERE tbl_id = %s AND inode = %s"
+            still = tx.value(sql, (one.directory.tbl_id, one.directory.inode))
+            if not still or tx.value("SELECT 1 FROM TBLS WHERE TBL_ID = %s", (one.directory.tbl_id,)):
+                del self._left[one.directory.tbl_id]
+                return
         target = f"/user/{self._config.hdfs.user}/{TRASH}/Current{path}"
         try:
             self._namenode.make_directory(target.rpartition("/")[0])
