@@ -111,7 +111,7 @@ integration: venv ## tests that run playbooks, daemons, and the JVMs of Hive and
 ndb: venv ## tests of schema, journal, mirror, garbage, backup and binary log on a real NDB Cluster (HOPSHIVE_NDB_TARBALL)
 	$(BIN)/pytest tests/ndb_cluster
 	TEST_DATABASE=ndb $(BIN)/pytest $(addprefix tests/unit/test_,closure.py transactional.py lease.py journal_record.py \
-		journal_removal.py journal_restore.py mirror.py mirror_review.py garbage.py garbage_named.py)
+		journal_removal.py journal_restore.py mirror.py mirror_review.py drops.py garbage.py garbage_named.py)
 
 # molecule's own place for its state is one for all trees whose directory has the same name.
 RUN_MOLECULE = MOLECULE_EPHEMERAL_DIRECTORY=$(CURDIR)/build/molecule/$(SCENARIO) $(BIN)/molecule
