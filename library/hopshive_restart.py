@@ -170,9 +170,9 @@ def edits_checks(target: health.Target) -> dict[str, rolling.Check]:
     return {"others_check": others, "own_check": lambda timeout: edits.wait_taken(target.namenode, timeout)}
 
 
-def unused_check(target: health.Target) -> dict[str, Callable[[], None]]:
+def unused_check(target: health.Target) -> Callable[[], None] | None:
     """Of an SQL node, that no metastore of another host works with it, since its own one was away."""
-    return {"unused": lambda: health.wait_unused(target, LEAVE)} if target.kind == "ndb_sql" else {}
+    return (lambda: health.wait_unused(target, LEAVE)) if target.kind == "ndb_sql" else None
 
 
 def main() -> None:
@@ -230,7 +230,7 @@ def main() -> None:
                 own_command=parameters["own_command"],
                 others_command=parameters["others_command"],
                 **edits_checks(target),
-                **unused_check(target),
+                unused=unused_check(target),
             ),
             module.run_command,
             parameters["timeout"],
