@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,8 @@ import pytest
 
 from hopshive.database import Database, LostLease
 from hopshive.metrics import Metrics
-from hopshive.mirror.drops import MOST, PATIENCE, SETTLE, TABLES, Drops
+from hopshive.mirror.drops import CLOCKS, MOST, PATIENCE, SEEN, SETTLE, TABLES, Drops
+from hopshive.state import write_setting
 from tests.mirror_world import TRASH, World
 
 if TYPE_CHECKING:
@@ -55,6 +57,15 @@ class Site:
         now = float(self.world.metastore.execute("SELECT UNIX_TIMESTAMP(NOW(3))")[0][0])
         self.began[address] = now
         return now
+
+    def shift(self, seconds: float) -> None:
+        """As if all that is written down had been so much earlier."""
+        ((value,),) = self.world.metastore.execute(f"SELECT value FROM {{state}}.setting WHERE name = '{SEEN}'")
+        seen = json.loads(value)
+        seen["complete"] -= seconds
+        seen["heard"] = {address: at - seconds for address, at in seen["heard"].items()}
+        with self.world.database.transaction() as tx:
+            write_setting(tx, SEEN, json.dumps(seen))
 
     def is_there(self, path: str) -> bool:
         return self.world.namenode.entry(path) is not None
@@ -234,17 +245,27 @@ def test_a_metastore_that_is_silent_for_a_moment_has_not(site: Site, db: int) ->
     assert site.written_down() == set()
 
 
+def test_a_metastore_that_was_away_before_has_not_dropped_it(
+    site: Site, db: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    number = make(site, db)
+    site.began[FIRST] = None
+    site.drops._heard[FIRST] -= 2 * CLOCKS
+    delete_rows(site, [number])
+    site.after(1)
+    site.after(PATIENCE)
+    assert site.is_there(path_of(site, "t"))
+    assert "no metastore has ended since" in caplog.text
+
+
 def test_the_next_leader_knows_since_when(site: Site, db: int) -> None:
     """Database and cleaners were away: the metastore began long before anybody noticed."""
     number = make(site, db)
     site.after(20)
     began = site.restart(FIRST)
     delete_rows(site, [number])
-    site.world.metastore.execute(
-        # All of it was an hour ago.
-        "UPDATE {state}.setting SET value = CONCAT(SUBSTRING_INDEX(value, ' ', 1) - 3600, ' ',"
-        " SUBSTRING_INDEX(value, ' ', -1)) WHERE name = 'owned_complete'"
-    )
+    # All of it was an hour ago.
+    site.shift(3600)
     site.began[FIRST] = began - 3590
     site.start()
     site.after(1)
@@ -258,7 +279,7 @@ def test_who_leads_no_longer_moves_nothing(site: Site, db: int) -> None:
             raise LostLease("gone")
 
     delete_rows(site, [make(site, db)])
-    site.world.metastore.execute("DELETE FROM {state}.setting WHERE name = 'owned_complete'")
+    site.world.metastore.execute(f"DELETE FROM {{state}}.setting WHERE name = '{SEEN}'")
     site.restart(FIRST)
     database = Database(site.world.database.server, site.world.database.names, Fence())
     drops = site.start(database)

@@ -8,9 +8,9 @@ What tells such a directory from one that was meant to stay (a client may ask to
 that a metastore ended around that time. So, when {state}.owned has a table that the metastore has not, and its directory is
 there:
 
-- a metastore began since the table was last known to be there, or has not answered for a minute: it is moved to the trash;
-- all metastores answer, and none of them has begun since: it was meant to stay, or could not be deleted. It stays, and
-  `hopshive check` tells of it.
+- a metastore began since the table was last known to be there, or answered then and has been silent for a minute: it is moved to
+  the trash;
+- no metastore has ended since: it was meant to stay, or could not be deleted. It stays, and `hopshive check` tells of it.
 
 Into the trash, always: nothing here is sure enough for more. Without one (fs.trash.interval 0) it stays.
 A metastore whose database was put back to an earlier state lacks tables too: then nothing is touched.
@@ -18,6 +18,7 @@ A metastore whose database was put back to an earlier state lacks tables too: th
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hopshive.config import Config
-    from hopshive.database import Database
+    from hopshive.database import Database, Transaction
     from hopshive.metrics import Metrics
     from hopshive.namenode import Entry, NameNode
 
@@ -44,18 +45,20 @@ log = logging.getLogger(__name__)
 PAGE = 1000
 # Seconds for which a directory without its table is left to the metastore that is about to delete it.
 SETTLE = 10.0
-# Seconds after which who is silent counts as ended, and all others as those who would have deleted it by now.
+# Seconds after which who is silent counts as ended, and after which all others would have deleted it.
 PATIENCE = 60.0
 # By how much a metastore's clock and the database's may differ, in seconds.
 CLOCKS = 30.0
 # Longest that one metastore is waited for, in seconds.
 TIMEOUT = 2.0
-# Seconds between two times that it is written down until when no table was missing.
+# Seconds between two times that it is written down until when no table was missing, and which metastores answer.
 WRITE = 10.0
 # More than so many at once are no calls that were cut off: a human should look.
 MOST = 100
-# Where it stands in {state}.setting: seconds since 1970 by the database's clock, and the number that the next table has.
-COMPLETE = "owned_complete"
+# Where it stands in {state}.setting, as JSON: `complete` and, of each metastore, `heard`, in seconds since 1970 by the database's
+# clock, and the number that the next table has.
+SEEN = "drops_seen"
+# The metastore's name for the numbers of tables.
 TABLES = "org.apache.hadoop.hive.metastore.model.MTable"
 
 
@@ -109,12 +112,14 @@ class Drops:
         self._ask = ask
         self._clock = clock
         self._left: dict[int, _Left] = {}
-        self._answered: dict[str, float] = {}
-        # The round over all tables that is under way: where it is, when it began; and since when the last one was complete.
+        # The round over all tables that is under way: where it is, when it began; and when the last one that was complete began.
         self._after = 0
         self._round = 0.0
         self._complete: float | None = None
         self._next_table = 0
+        # When each metastore answered last: by the database's clock, and by this one's.
+        self._heard: dict[str, float] = {}
+        self._answered: dict[str, float] = {}
         self._written = -WRITE
 
     def step(self) -> None:
@@ -139,9 +144,9 @@ class Drops:
     def _read(self) -> tuple[list[int], list[Directory], bool]:
         """Ids of a page, what of it has no table any more, and whether the metastore's tables are older than they were."""
         with self._database.reading() as tx:
-            if self._complete is None and (written := read_setting(tx, COMPLETE)):
-                complete, _, table = written.partition(" ")
-                self._complete, self._next_table = float(complete), int(table)
+            if self._complete is None and (written := read_setting(tx, SEEN)):
+                seen = json.loads(written)
+                self._complete, self._next_table, self._heard = seen["complete"], seen["next_table"], seen["heard"]
             next_table = int(tx.value("SELECT NEXT_VAL FROM SEQUENCE_TABLE WHERE SEQUENCE_NAME = %s", (TABLES,)) or 0)
             put_back, self._next_table = next_table < self._next_table, next_table
             if not self._after:
@@ -162,10 +167,25 @@ class Drops:
 
     def _write(self) -> None:
         """For who leads after this one."""
-        if self._clock() - self._written >= WRITE:
-            self._written = self._clock()
-            with self._database.transaction() as tx:
-                write_setting(tx, COMPLETE, f"{self._complete} {self._next_table}")
+        if self._clock() - self._written < WRITE:
+            return
+        self._written = self._clock()
+        self._ask_all()
+        with self._database.transaction() as tx:
+            self._write_seen(tx)
+
+    def _write_seen(self, tx: Transaction) -> None:
+        seen = {"complete": self._complete, "next_table": self._next_table, "heard": self._heard}
+        write_setting(tx, SEEN, json.dumps(seen))
+
+    def _ask_all(self) -> dict[str, float | None]:
+        """When each metastore began."""
+        started = {address: self._ask(address) for address in self._config.metastores}
+        for address, start in started.items():
+            if start is not None:
+                self._heard[address] = self._round
+                self._answered[address] = self._clock()
+        return started
 
     def _forget_all(self) -> None:
         """What the metastore lacks now was not dropped."""
@@ -174,7 +194,8 @@ class Drops:
             count = tx.execute(
                 "DELETE o FROM {state}.owned o LEFT JOIN TBLS t ON t.TBL_ID = o.tbl_id WHERE t.TBL_ID IS NULL"
             )
-            write_setting(tx, COMPLETE, f"{self._round} {self._next_table}")
+            self._complete = self._round
+            self._write_seen(tx)
         log.warning("The metastore's tables were put back to an earlier state: the directories of %d stay.", count)
 
     # --- what becomes of it -------------------------------------------------------------------------------------------
@@ -196,15 +217,19 @@ class Drops:
             )
             self._forget(due)
         elif due:
-            started = {address: self._ask(address) for address in self._config.metastores}
-            self._answered |= {address: now for address, start in started.items() if start is not None}
+            started = self._ask_all()
             for one in due:
                 self._decide_on(one, started)
 
     def _decide_on(self, one: _Left, started: Mapping[str, float | None]) -> None:
         now = self._clock()
         begun = [address for address, start in started.items() if start is not None and start > one.since - CLOCKS]
-        silent = [address for address, start in started.items() if start is None]
+        # Who was silent before that has not dropped it.
+        silent = [
+            address
+            for address, start in started.items()
+            if start is None and self._heard.get(address, 0.0) > one.since - CLOCKS
+        ]
         ended = begun or [
             address for address in silent if now - max(one.noticed, self._answered.get(address, 0.0)) >= PATIENCE
         ]
