@@ -93,11 +93,11 @@ def comes(what: Callable[[], object], seconds: float) -> bool:
     return True
 
 
-def make(site: Site, session: HiveSession, database: MetastoreDatabase) -> tuple[int, str]:
+def make(site: Site, session: HiveSession, database: MetastoreDatabase, table: str) -> tuple[int, str]:
     """A table that the cleaner has written down, with something in its directory; its number and its path."""
-    session.execute(f"CREATE TABLE {DATABASE}.t (a INT)")
+    session.execute(f"CREATE TABLE {DATABASE}.{table} (a INT)")
     sql = "SELECT tbl_id, path FROM hopshive.owned WHERE name = %s"
-    name = f"hive.{DATABASE}.t"
+    name = f"hive.{DATABASE}.{table}"
     assert comes(lambda: database.execute(sql, (name,)), 30)
     ((number, path),) = database.execute(sql, (name,))
     place = bytes(path).decode()
@@ -108,10 +108,10 @@ def make(site: Site, session: HiveSession, database: MetastoreDatabase) -> tuple
 
 
 @contextmanager
-def dropped_without_namenodes(site: Site, host: Host, number: int) -> Iterator[None]:
+def dropped_without_namenodes(site: Site, host: Host, table: str, number: int) -> Iterator[None]:
     """The rows go, the directory stays: the metastore lost its NameNodes after it had asked them whether it may delete."""
     database = MetastoreDatabase(site.lab)
-    thread = threading.Thread(target=drop, args=(host, "t"))
+    thread = threading.Thread(target=drop, args=(host, table))
     try:
         # The lock keeps it at its rows.
         database.execute("START TRANSACTION")
@@ -128,22 +128,22 @@ def dropped_without_namenodes(site: Site, host: Host, number: int) -> Iterator[N
 
 
 def waits_for(database: MetastoreDatabase, number: int) -> bool:
-    """Whether somebody is about to change a table's row."""
+    """Whether somebody is about to change a table's row, or one that refers to it."""
     statements = [str(row[7]) for row in database.execute("SHOW FULL PROCESSLIST")]
-    return any(text.startswith("UPDATE `TBLS`") and text.endswith(f"`TBL_ID`={number}") for text in statements)
+    return any(text.startswith(("UPDATE", "DELETE")) and text.endswith(f"`TBL_ID`={number}") for text in statements)
 
 
 def test_the_cleaner_finishes_what_a_dead_metastore_began(
     site: Site, session: HiveSession, database: MetastoreDatabase
 ) -> None:
-    number, path = make(site, session, database)
+    number, path = make(site, session, database, "dead")
     host = site.lab.group("metastore")[0]
     namenode = site.namenode()
-    with dropped_without_namenodes(site, host, number):
+    with dropped_without_namenodes(site, host, "dead", number):
         assert namenode.entry(path) is not None
         site.service("metastore", host).kill()
     # The client asks the other metastore, and is told that there is nothing left to do.
-    session.execute(f"DROP TABLE IF EXISTS {DATABASE}.t")
+    session.execute(f"DROP TABLE IF EXISTS {DATABASE}.dead")
     assert comes(lambda: namenode.entry(path) is None, BACK + SETTLE)
     assert namenode.entry(f"/user/hdfs/.Trash/Current{path}/mark") is not None
     assert not [one for one in site.cleaners()[0].check() if path in one.text]
@@ -153,10 +153,10 @@ def test_the_cleaner_finishes_what_a_dead_metastore_began(
 def test_a_metastore_that_lives_finishes_it_itself(
     site: Site, session: HiveSession, database: MetastoreDatabase
 ) -> None:
-    number, path = make(site, session, database)
+    number, path = make(site, session, database, "alive")
     host = site.lab.group("metastore")[0]
     namenode = site.namenode()
-    with dropped_without_namenodes(site, host, number):
+    with dropped_without_namenodes(site, host, "alive", number):
         time.sleep(5)
         assert namenode.entry(path) is not None
     assert comes(lambda: namenode.entry(path) is None, BACK)
