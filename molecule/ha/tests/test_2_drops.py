@@ -113,11 +113,12 @@ def dropped_without_namenodes(site: Site, host: Host, table: str, number: int) -
     database = MetastoreDatabase(site.lab)
     thread = threading.Thread(target=drop, args=(host, table))
     try:
-        # The lock keeps it at its rows.
+        # The lock keeps it in the middle of its rows. Not one of TBLS: that row NDB locks to read it, before HDFS is asked.
+        ((descriptor,),) = database.execute("SELECT SD_ID FROM TBLS WHERE TBL_ID = %s", (number,))
         database.execute("START TRANSACTION")
-        database.execute("SELECT TBL_ID FROM TBLS WHERE TBL_ID = %s FOR UPDATE", (number,))
+        database.execute("SELECT SD_ID FROM SDS WHERE SD_ID = %s FOR UPDATE", (descriptor,))
         thread.start()
-        assert comes(lambda: waits_for(database, number), 20), "it does not come to its rows"
+        assert comes(lambda: waits_for(database, descriptor), 20), "it does not come to its rows"
         with without_namenodes(host):
             database.execute("COMMIT")
             assert comes(lambda: not database.execute("SELECT 1 FROM TBLS WHERE TBL_ID = %s", (number,)), 20)
@@ -127,10 +128,10 @@ def dropped_without_namenodes(site: Site, host: Host, table: str, number: int) -
     thread.join(BACK)
 
 
-def waits_for(database: MetastoreDatabase, number: int) -> bool:
-    """Whether somebody is about to change a table's row, or one that refers to it."""
+def waits_for(database: MetastoreDatabase, descriptor: int) -> bool:
+    """Whether somebody is about to change a storage descriptor, or to delete it."""
     statements = [str(row[7]) for row in database.execute("SHOW FULL PROCESSLIST")]
-    return any(text.startswith(("UPDATE", "DELETE")) and text.endswith(f"`TBL_ID`={number}") for text in statements)
+    return any(text.startswith(("UPDATE", "DELETE")) and text.endswith(f"`SD_ID`={descriptor}") for text in statements)
 
 
 def test_the_cleaner_finishes_what_a_dead_metastore_began(
