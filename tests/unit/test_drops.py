@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
+from hopshive import owned
 from hopshive.database import Database, LostLease
 from hopshive.metrics import Metrics
 from hopshive.mirror.drops import CLOCKS, MOST, PATIENCE, SEEN, SETTLE, TABLES, Drops
@@ -153,6 +155,23 @@ def test_a_comparison_notices_what_was_altered(site: Site, db: int) -> None:
     site.world.mirror.compare()
     site.world.settle()
     assert site.written_down() == {"hive.d.t"}
+
+
+def test_a_table_without_its_properties_is_looked_at_again(
+    site: Site, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As NDB shows one that is just being dropped."""
+    number = make(site, db)
+    read = owned._tables
+    monkeypatch.setattr(owned, "_tables", Mock(side_effect=[[(number, number, "hive", "d", "t", 0)], []]))
+    with site.world.database.transaction() as tx:
+        owned.note(tx, {number: (path_of(site, "t"), 1)})
+    assert site.written_down() == {"hive.d.t"}
+    monkeypatch.setattr(owned, "_tables", read)
+    site.world.metastore.execute(f"UPDATE TBLS SET TBL_TYPE = 'EXTERNAL_TABLE' WHERE TBL_ID = {number}")
+    with site.world.database.transaction() as tx:
+        owned.note(tx, {number: (path_of(site, "t"), 1)})
+    assert site.written_down() == set()
 
 
 def test_what_the_mirror_removes_is_no_drop_and_what_comes_back_is_written_down_again(site: Site, db: int) -> None:
