@@ -116,7 +116,7 @@ CREATE TABLE IF NOT EXISTS {state}.journal (
 """,
     "owned": """
 CREATE TABLE IF NOT EXISTS {state}.owned (
-  tbl_id BIGINT NOT NULL COMMENT 'of a table whose directory goes with it: hopshive.mirror.owned',
+  tbl_id BIGINT NOT NULL COMMENT 'of a table whose directory goes with it: hopshive.owned',
   name VARBINARY(1100) NOT NULL COMMENT 'catalog.db.table',
   path VARBINARY(8000) NOT NULL,
   inode BIGINT NOT NULL COMMENT 'file id of the directory',

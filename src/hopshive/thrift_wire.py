@@ -8,6 +8,7 @@ the method's name, a sequence number, and a struct of the arguments. Values are 
 
 from __future__ import annotations
 
+import socket
 import struct
 from collections.abc import Mapping
 from enum import IntEnum
@@ -59,6 +60,28 @@ class Stream(Protocol):
 
     def read(self, size: int) -> bytes:
         """Return exactly `size` bytes."""
+
+
+class SocketStream:
+    """A connected socket as a stream; the socket is the caller's to close."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def write(self, data: bytes) -> None:
+        """Send all of it. Raises OSError."""
+        self._connection.sendall(data)
+
+    def read(self, size: int) -> bytes:
+        """Return exactly `size` bytes. Raises OSError, and ConnectionError if the other side closes before."""
+        parts = []
+        while size:
+            part = self._connection.recv(min(size, 65536))
+            if not part:
+                raise ConnectionError("the connection was closed in the middle of an answer")
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
 
 
 _FORMATS = {

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from hopshive.thrift_wire import ThriftError, call
+from hopshive.thrift_wire import SocketStream, ThriftError, call
 
 log = logging.getLogger(__name__)
 
@@ -33,23 +33,6 @@ PATIENCE = 0.5
 
 # Knocks at an address (`host:port`, or the path of a socket): whether an answer came within so many seconds.
 Knock = Callable[[str, float], bool]
-
-
-class _Stream:
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-
-    def write(self, data: bytes) -> None:
-        self._connection.sendall(data)
-
-    def read(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            part = self._connection.recv(size - len(data))
-            if not part:
-                raise ConnectionError("closed")
-            data += part
-        return data
 
 
 class Unresolved(Exception):
@@ -74,7 +57,7 @@ def knock_metastore(place: str, timeout: float) -> bool:
     """A Thrift call of no method: a worker thread refuses it, and the audit log is not told of it twice a second."""
     with suppress(OSError), _connect(place, timeout) as connection:
         try:
-            call(_Stream(connection), "hopshive_knock", {})
+            call(SocketStream(connection), "hopshive_knock", {})
         except ThriftError:
             return True
         return True

@@ -167,7 +167,7 @@ def _gather(site: Site) -> None:
     active = site.active("resourcemanager")
     if active != host:
         site.service("resourcemanager", active).restart()
-        if not _comes(lambda: site.active("resourcemanager") == host, ANSWERS):
+        if not comes(lambda: site.active("resourcemanager") == host, ANSWERS):
             raise health.NoAnswer(f"the ResourceManager of {host.name} did not become active within {ANSWERS:.0f} s")
     before = site.masters()
     others = [site.service("nodemanager", other) for other in site.lab.group("nodemanager") if other != host]
@@ -175,7 +175,7 @@ def _gather(site: Site) -> None:
         for other in others:
             other.stop()
         site.service("server2", next(one for one in site.lab.group("server2") if one != host)).restart()
-        if not _comes(lambda: bool(site.masters() - before), ANSWERS):
+        if not comes(lambda: bool(site.masters() - before), ANSWERS):
             raise health.NoAnswer(f"no application master began on {host.name} within {ANSWERS:.0f} s")
     finally:
         for other in others:
@@ -287,7 +287,7 @@ def _wait_small(host: Host) -> None:
     """Until a DataNode has opened its small disk. Before that it answers too, and one that is full it would not open."""
     base = f"http://{host.address}:{PORTS['datanode']}"
     name = "Hadoop:service=DataNode,name=FSDatasetState*"
-    if not _comes(lambda: 0 < health.bean(base, name, 5)["Capacity"] < SMALL, ANSWERS):
+    if not comes(lambda: 0 < health.bean(base, name, 5)["Capacity"] < SMALL, ANSWERS):
         raise health.NoAnswer(f"the DataNode of {host.name} did not open its disk within {ANSWERS:.0f} s")
 
 
@@ -311,11 +311,11 @@ def _make_active(site: Site, host: Host) -> None:
 
 def _becomes(site: Site, hosts: Sequence[Host], seconds: float) -> bool:
     """Whether the NameNode of one of some hosts is the active one within so many seconds."""
-    return _comes(lambda: site.active("namenode") in hosts, seconds)
+    return comes(lambda: site.active("namenode") in hosts, seconds)
 
 
-def _comes(holds: Callable[[], bool], seconds: float) -> bool:
-    """Whether something is so within so many seconds; without an answer it is not."""
+def comes(holds: Callable[[], object], seconds: float, every: float = 1.0) -> bool:
+    """Whether something is so within so many seconds, asked as often; without an answer it is not."""
     deadline = time.monotonic() + seconds
     while True:
         with suppress(health.NoAnswer):
@@ -323,7 +323,7 @@ def _comes(holds: Callable[[], bool], seconds: float) -> bool:
                 return True
         if time.monotonic() > deadline:
             return False
-        time.sleep(1)
+        time.sleep(every)
 
 
 METASTORE = (("spark", 5.0), ("hive", 30.0), ("hdfs", 30.0))

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.mirror.drops import SETTLE
-from hopshive.thrift_wire import ThriftError, TType, call
-from tests.faults.catalogue import netns
+from hopshive.thrift_wire import SocketStream, ThriftError, TType, call
+from tests.faults.catalogue import comes, netns
 from tests.warehouse.database import MetastoreDatabase
 from tests.warehouse.hiveserver2 import HiveSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.faults.site import Site
     from tests.warehouse.hosts import Host
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 DATABASE = "cut_off"
 # Seconds in which a metastore that was killed answers again, and in which an HDFS client has found its NameNode again.
 BACK = 90.0
+# Between two looks at a lock that NDB lets nobody wait for longer than 1.2 s, in seconds.
+AGAIN = 0.1
 
 
 @pytest.fixture
@@ -45,30 +47,11 @@ def database(site: Site) -> Iterator[MetastoreDatabase]:
     database.close()
 
 
-class Stream:
-    """A connection to a metastore."""
-
-    def __init__(self, host: Host) -> None:
-        self._connection = socket.create_connection((host.address, 9083), 2 * BACK)
-
-    def write(self, data: bytes) -> None:
-        self._connection.sendall(data)
-
-    def read(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            part = self._connection.recv(size - len(data))
-            if not part:
-                raise ConnectionError("closed")
-            data += part
-        return data
-
-
 def drop(host: Host, table: str) -> None:
     """`drop_table` with its data, at one metastore. What becomes of the call is seen elsewhere."""
     arguments = {1: (TType.STRING, DATABASE), 2: (TType.STRING, table), 3: (TType.BOOL, True)}
-    with suppress(OSError, ThriftError):
-        call(Stream(host), "drop_table", arguments)
+    with suppress(OSError, ThriftError), socket.create_connection((host.address, 9083), 2 * BACK) as connection:
+        call(SocketStream(connection), "drop_table", arguments)
 
 
 @contextmanager
@@ -81,16 +64,6 @@ def without_namenodes(host: Host) -> Iterator[None]:
         yield
     finally:
         netns(host, "iptables", "-D", *rule)
-
-
-def comes(what: Callable[[], object], seconds: float) -> bool:
-    """Whether something is so within that time."""
-    deadline = time.monotonic() + seconds
-    while not what():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 def make(site: Site, session: HiveSession, database: MetastoreDatabase, table: str) -> tuple[int, str]:
@@ -118,10 +91,10 @@ def dropped_without_namenodes(site: Site, host: Host, table: str, number: int) -
         database.execute("START TRANSACTION")
         database.execute("SELECT SD_ID FROM SDS WHERE SD_ID = %s FOR UPDATE", (descriptor,))
         thread.start()
-        assert comes(lambda: waits_for(database, descriptor), 20), "it does not come to its rows"
+        assert comes(lambda: waits_for(database, descriptor), 20, AGAIN), "it does not come to its rows"
         with without_namenodes(host):
             database.execute("COMMIT")
-            assert comes(lambda: not database.execute("SELECT 1 FROM TBLS WHERE TBL_ID = %s", (number,)), 20)
+            assert comes(lambda: not database.execute("SELECT 1 FROM TBLS WHERE TBL_ID = %s", (number,)), 20, AGAIN)
             yield
     finally:
         database.close()

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from hopshive import health, owned
 from hopshive.database import marks
 from hopshive.locations import is_referred_to
+from hopshive.mirror.tree import decoded
 from hopshive.namenode import NameNodeError, NameNodeUnavailable
 from hopshive.paths import TRASH
 from hopshive.state import read_setting, write_setting
@@ -159,7 +160,7 @@ class Drops:
             # After the page was read: a table is there before it is written down.
             there = set(tx.rows(f"SELECT TBL_ID FROM TBLS WHERE TBL_ID IN ({marks(page)})", page)) if page else set()
         gone = [
-            Directory(int(tbl_id), _text(name), _text(path), int(inode))
+            Directory(int(tbl_id), decoded(bytes(name)), decoded(bytes(path)), int(inode))
             for tbl_id, name, path, inode in rows
             if (tbl_id,) not in there
         ]
@@ -293,10 +294,6 @@ class Drops:
                 owned.forget(tx, [one.directory.tbl_id for one in some])
             for one in some:
                 del self._left[one.directory.tbl_id]
-
-
-def _text(value: bytes) -> str:
-    return bytes(value).decode("utf-8", "surrogateescape")
 
 
 def _is(entry: Entry | None, directory: Directory) -> bool:
