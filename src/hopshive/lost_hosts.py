@@ -9,6 +9,9 @@ This daemon, one beside each ResourceManager, connects once a second to the Node
 that answered before and then lets several attempts in a row go unanswered, not even by refusing them, is gone: the application
 masters beside it are failed as `yarn applicationattempt -fail` does it, and YARN starts them elsewhere. Only the one beside
 the active ResourceManager, which ZooKeeper's majority can reach, acts; the others know by then who is silent.
+
+An application that says whose it is, by a tag `client=host:port`, is ended if that host is gone as well: nobody would ask
+its next application master for anything, and it would take room and processors from that of the HiveServer2 that is left.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from hopshive.config import is_address
 from hopshive.health import NoAnswer, Target, ask_resourcemanager, fetch_json
 from hopshive.namenode.rpc import Call, ConnectionLostError, NotHadoopError, RemoteError, answer_of
 from hopshive.namenode.wire import encode
@@ -41,16 +45,22 @@ ATTEMPTS = 4
 # Before an order that was refused is given again, in seconds.
 AGAIN = 10.0
 PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
+# What an application's tag begins with that tells its client's host:port.
+CLIENT = "client="
 # Nobody at that address; that there is no way from here (ENETUNREACH) says nothing of the other host.
 NOBODY = frozenset({errno.EHOSTUNREACH, errno.EHOSTDOWN})
 
 
 @dataclass(frozen=True)
 class Master:
-    """An application master: its application's id, and the NodeManager beside which it runs, `host:port`."""
+    """An application master: its application's id, the NodeManager beside which it runs, and for whom, each `host:port`.
+
+    `client` is empty where the application does not tell it.
+    """
 
     application: str
     node: str
+    client: str = ""
 
 
 class ResourceManager:
@@ -76,7 +86,7 @@ class ResourceManager:
         # Without any the list is null.
         applications: list[dict[str, Any]] = (found.get("apps") or {}).get("app") or []
         return [
-            Master(one["id"], one["masterNodeId"])
+            Master(one["id"], one["masterNodeId"], _client(one.get("applicationTags", "")))
             for one in applications
             if one.get("masterNodeId") and not one.get("unmanagedApplication")
         ]
@@ -92,14 +102,31 @@ class ResourceManager:
         """Let YARN start another attempt (ApplicationClientProtocol.failApplicationAttempt)."""
         _, timestamp, application, number = attempt.split("_")
         request = encode({1: encode({1: encode({1: int(application), 2: int(timestamp)}), 2: int(number)})})
+        self._call("failApplicationAttempt", request)
+
+    def end(self, application: str, why: str) -> None:
+        """Let YARN end an application, of which its page then says why (ApplicationClientProtocol.forceKillApplication).
+
+        YARN does it after its answer.
+        """
+        _, timestamp, number = application.split("_")
+        self._call("forceKillApplication", encode({1: encode({1: int(number), 2: int(timestamp)}), 2: why}))
+
+    def _call(self, method: str, request: bytes) -> None:
         host, _, port = self._rpc.rpartition(":")
         try:
-            call = Call(0, "failApplicationAttempt", request, PROTOCOL)
+            call = Call(0, method, request, PROTOCOL)
             answer = answer_of((host, int(port)), self._user, call, ANSWERS)
         except (ConnectionLostError, NotHadoopError, RemoteError) as error:
             raise NoAnswer(str(error)) from None
         if isinstance(answer, RemoteError):
             raise NoAnswer(f"{answer.name}: {answer}")
+
+
+def _client(tags: str) -> str:
+    """What a list of tags, parted by commas, tells of the client, empty if nothing."""
+    told = (tag.strip().removeprefix(CLIENT) for tag in tags.split(",") if tag.strip().startswith(CLIENT))
+    return next((client for client in told if is_address(client)), "")
 
 
 def answers(node: str) -> bool | None:
@@ -118,7 +145,10 @@ def answers(node: str) -> bool | None:
 
 @dataclass
 class _Node:
-    """What is known of a NodeManager. `since` is when the first attempt without an answer began, `missed` how many there were."""
+    """What is known of a NodeManager, or of a client.
+
+    `since` is when the first attempt without an answer began, `missed` how many there were.
+    """
 
     answered: bool = False
     missed: int = 0
@@ -152,21 +182,21 @@ class LostHosts:
     _due: float = 0.0
     _asked: Future[list[Master]] | None = None
     _nodes: dict[str, _Node] = field(default_factory=dict)
-    # Attempts that were failed, each with the time before which that is not repeated.
+    # Attempts that were failed, or ended with their application, each with the time before which that is not repeated.
     _failed: dict[str, float] = field(default_factory=dict)
 
     def look(self, pool: ThreadPoolExecutor) -> None:
-        """Ask who is active, connect to each NodeManager in question once, and draw the conclusion."""
+        """Ask who is active, connect to each NodeManager and client in question once, and draw the conclusion."""
         self._learn(pool)
-        nodes = sorted({master.node for master in self.masters})
+        nodes = sorted({place for master in self.masters for place in (master.node, master.client) if place})
         self._nodes = {node: self._nodes.get(node, _Node()) for node in nodes}
         began = self.clock()
         for node, answer in zip(nodes, pool.map(self.answers, nodes), strict=True):
             self._nodes[node].note(answer, began)
         if self._active:
             for master in self.masters:
-                if silent := self._nodes[master.node].gone(self.clock()):
-                    self._give_up(master, silent)
+                if silent := self._gone(master.node):
+                    self._give_up(master, silent, bool(self._gone(master.client)))
 
     def run(self, stop: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> None:
         """Look until `stop` says so."""
@@ -174,6 +204,9 @@ class LostHosts:
             while not stop():
                 self.look(pool)
                 sleep(INTERVAL)
+
+    def _gone(self, place: str) -> float:
+        return self._nodes[place].gone(self.clock()) if place else 0.0
 
     def _learn(self, pool: ThreadPoolExecutor) -> None:
         """Whether the own ResourceManager is the active one, and the application masters; those of before if nobody tells."""
@@ -201,23 +234,27 @@ class LostHosts:
                 return one.masters()
         raise NoAnswer("no ResourceManager is active")
 
-    def _give_up(self, master: Master, silent: float) -> None:
+    def _give_up(self, master: Master, silent: float, forsaken: bool) -> None:
+        """One whose client is gone as well is `forsaken`."""
+        begin = f"{master.node} was silent for {silent:.0f} s: the application master of {master.application} beside it"
         try:
             attempt = self.own.attempt(master)
             if not attempt or self.clock() < self._failed.get(attempt, 0.0):
                 return
             self._failed = {one: until for one, until in self._failed.items() if until > self.clock()}
             self._failed[attempt] = self.clock() + AGAIN
-            self.own.fail(attempt)
+            if forsaken:
+                self.own.end(master.application, f"Its client {master.client} is gone, and {master.node}.")
+            else:
+                self.own.fail(attempt)
         except NoAnswer as error:
-            log.warning(
-                "%s is silent, and the application master of %s beside it was not given up: %s",
-                master.node,
-                master.application,
-                error,
-            )
+            log.warning("%s was not given up: %s", begin, error)
         else:
             log.error(
-                "%s was silent for %.0f s: the application master of %s beside it (%s) is given up, and starts elsewhere.",
-                master.node, silent, master.application, attempt,
-            )  # fmt: skip
+                "%s (%s) is given up, and %s.",
+                begin,
+                attempt,
+                f"not started again, since its client {master.client} is gone as well"
+                if forsaken
+                else "starts elsewhere",
+            )

@@ -22,7 +22,7 @@ TWO = Master("application_1700000000000_0002", "two:8041")
 
 
 class Manager(ResourceManager):
-    """A ResourceManager that is told what to say. `failed` are the attempts that it was told to fail."""
+    """A ResourceManager that is told what to say. `failed` and `ended` are the attempts and applications that it was told to."""
 
     def __init__(self, *masters: Master, active: bool = True) -> None:
         super().__init__("rm:8088")
@@ -31,6 +31,7 @@ class Manager(ResourceManager):
         self.there = True
         self.refuses = False
         self.failed: list[str] = []
+        self.ended: list[str] = []
 
     def is_active(self) -> bool:
         if not self.there:
@@ -49,6 +50,10 @@ class Manager(ResourceManager):
         self.failed.append(attempt)
         if self.refuses:
             raise NoAnswer("not now")
+
+    def end(self, application: str, why: str) -> None:
+        assert why == "Its client one:10000 is gone, and one:8041."
+        self.ended.append(application)
 
 
 class AtOnce(ThreadPoolExecutor):
@@ -101,6 +106,30 @@ def test_who_is_on_a_host_that_is_gone_is_given_up_once(world: World) -> None:
     manager.listed.remove(TWO)
     world.pass_by(lost, 60)
     assert len(manager.failed) == 1
+
+
+@pytest.mark.parametrize("silent", ["one:8041", "one:10000", "both"])
+def test_only_a_host_that_took_the_client_along_ends_an_application(world: World, silent: str) -> None:
+    """Without its HiveServer2 a session has nothing to do elsewhere; with it, it has."""
+    manager = Manager(
+        Master(ONE.application, "one:8041", "one:10000"), Master(TWO.application, "two:8041", "one:10000")
+    )
+    lost = world.watch(manager)
+    world.pass_by(lost, 3)
+    world.silent |= {"one:8041", "one:10000"} if silent == "both" else {silent}
+    world.pass_by(lost, SILENT + 2)
+    assert manager.ended == ([ONE.application] if silent == "both" else [])
+    assert manager.failed == (["appattempt_1700000000000_0001_000001"] if silent == "one:8041" else [])
+
+
+def test_a_client_that_never_answered_may_be_behind_a_firewall(world: World) -> None:
+    manager = Manager(Master(ONE.application, "one:8041", "one:10000"))
+    world.silent.add("one:10000")
+    lost = world.watch(manager)
+    world.pass_by(lost, 3)
+    world.silent.add("one:8041")
+    world.pass_by(lost, SILENT + 2)
+    assert (manager.ended, manager.failed) == ([], ["appattempt_1700000000000_0001_000001"])
 
 
 @pytest.mark.parametrize("silent_again", [1, 5])
@@ -216,15 +245,32 @@ def test_no_application_at_all(web: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert ResourceManager(web).masters() == []
 
 
+@pytest.mark.parametrize(
+    ("tags", "client"),
+    [
+        ("client=one.example.org:10000", "one.example.org:10000"),
+        ("userid=ada, client=one:10000", "one:10000"),
+        ("client=one", ""),
+        ("thatclient=one:10000", ""),
+        ("", ""),
+    ],
+)
+def test_an_application_tells_its_client_by_a_tag(
+    web: str, monkeypatch: pytest.MonkeyPatch, tags: str, client: str
+) -> None:
+    told = {"id": ONE.application, "masterNodeId": ONE.node, "applicationTags": tags}
+    monkeypatch.setitem(PAGES, "/ws/v1/cluster/apps", {"apps": {"app": [told]}})
+    assert ResourceManager(web).masters() == [Master(ONE.application, ONE.node, client)]
+
+
 def test_an_attempt_that_began_elsewhere_in_the_meantime_is_left_alone(web: str) -> None:
     manager = ResourceManager(web)
     assert manager.attempt(ONE) == "appattempt_1700000000000_0001_000002"
     assert manager.attempt(Master(ONE.application, "two:8041")) == ""
 
 
-@pytest.mark.parametrize("refusal", ["", "org.apache.hadoop.yarn.exceptions.ApplicationAttemptNotFoundException"])
-def test_the_order_is_what_yarn_applicationattempt_sends(refusal: str) -> None:
-    """ApplicationClientProtocol.failApplicationAttempt of an attempt, and an error that names its cause."""
+def told(refusal: str, order: Callable[[ResourceManager], None]) -> tuple[str, Message]:
+    """Which method the ResourceManager's port is told by `order`, and the request; it answers with that refusal."""
     heard: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -242,20 +288,35 @@ def test_the_order_is_what_yarn_applicationattempt_sends(refusal: str) -> None:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        manager = ResourceManager("rm:8088", f"127.0.0.1:{server.getsockname()[1]}", "yarn")
-        if refusal:
-            with pytest.raises(NoAnswer, match=r"ApplicationAttemptNotFoundException: attempt not found"):
-                manager.fail("appattempt_1700000000000_0007_000002")
-        else:
-            manager.fail("appattempt_1700000000000_0007_000002")
+        order(ResourceManager("rm:8088", f"127.0.0.1:{server.getsockname()[1]}", "yarn"))
         thread.join(10)
     _, at = read_delimited(heard[1])
     method, at = read_delimited(heard[1], at)
     request, _ = read_delimited(heard[1], at)
-    assert Message(method).text(1) == "failApplicationAttempt"
     assert Message(method).text(2) == "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
-    attempt = Message(request).message(1)
+    return Message(method).text(1), Message(request)
+
+
+def test_the_order_is_what_yarn_applicationattempt_sends() -> None:
+    method, request = told("", lambda manager: manager.fail("appattempt_1700000000000_0007_000002"))
+    assert method == "failApplicationAttempt"
+    attempt = request.message(1)
     assert (attempt.message(1).number(2), attempt.message(1).number(1), attempt.number(2)) == (1700000000000, 7, 2)
+
+
+def test_the_order_is_what_yarn_application_sends() -> None:
+    method, request = told("", lambda manager: manager.end("application_1700000000000_0007", "Nobody wants it."))
+    assert method == "forceKillApplication"
+    assert (request.message(1).number(2), request.message(1).number(1)) == (1700000000000, 7)
+    assert request.text(2) == "Nobody wants it."
+
+
+def test_an_order_that_is_refused_names_its_cause() -> None:
+    def order(manager: ResourceManager) -> None:
+        with pytest.raises(NoAnswer, match=r"ApplicationAttemptNotFoundException: attempt not found"):
+            manager.fail("appattempt_1700000000000_0007_000002")
+
+    told("org.apache.hadoop.yarn.exceptions.ApplicationAttemptNotFoundException", order)
 
 
 def test_nobody_to_give_the_order_to() -> None:
