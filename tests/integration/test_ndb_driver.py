@@ -1,4 +1,7 @@
-"""The driver between Hive and Connector/J, with MariaDB as the SQL nodes: which one a connection is to, and for how long."""
+"""The driver between Hive and Connector/J, with MariaDB as the SQL nodes.
+
+Which one a connection is to, and for how long; what is asked again. tests/ndb_cluster/test_driver.py ends a data node.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.warehouse.hosts import ROOT
+from tests.ndb_driver import OPTIONS, compile_driver, java
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.servers import MariaDB
 
-DRIVER = ROOT / "roles" / "ndb" / "files" / "NdbDriver.java"
-OPTIONS = "/mysql?sslMode=DISABLED&allowPublicKeyRetrieval=true&connectTimeout=2000"
 # Prints a line for what comes of each question.
 PROBE = """
 import java.sql.*;
@@ -47,22 +48,86 @@ class Probe {
     }
 }
 """
+# Prints a line for what comes of each question, while the function `fails` ends as often as @left says with the error @code.
+TEMPORARY = """
+import java.sql.*;
+
+class Probe {
+    static Connection one;
+
+    static String ask(String sql) {
+        try (Statement statement = one.createStatement()) {
+            ResultSet rows = statement.executeQuery(sql);
+            rows.next();
+            return rows.getString(1);
+        } catch (SQLException error) {
+            return "error " + error.getErrorCode();
+        }
+    }
+
+    static void next(String what, int left, int code) throws SQLException {
+        one.rollback();
+        one.createStatement().execute("SET @left = " + left + ", @code = " + code);
+        one.commit();
+        System.out.print(what + ": ");
+    }
+
+    static void rest() {
+        System.out.println(", left " + ask("SELECT @left"));
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        DriverManager.registerDriver(new hopshive.NdbDriver());
+        one = DriverManager.getConnection(arguments[0], arguments[1], arguments[2]);
+        one.setAutoCommit(false);
+        next("alone", 3, 1297);
+        System.out.print(ask("SELECT driven.fails()"));
+        rest();
+        next("prepared", 1, 1297);
+        try (PreparedStatement statement = one.prepareStatement("SELECT driven.fails() + ?")) {
+            statement.setInt(1, 10);
+            ResultSet rows = statement.executeQuery();
+            rows.next();
+            System.out.print(rows.getString(1));
+        }
+        rest();
+        next("for good", 100, 1297);
+        System.out.print(ask("SELECT driven.fails()"));
+        rest();
+        next("another error", 3, 1205);
+        System.out.print(ask("SELECT driven.fails()"));
+        rest();
+        next("after a change", 3, 1297);
+        one.createStatement().execute("INSERT INTO driven.t VALUES (1)");
+        System.out.print(ask("SELECT driven.fails()") + ", rows " + ask("SELECT COUNT(*) FROM driven.t"));
+        rest();
+        next("after a lock", 3, 1297);
+        System.out.print(ask("SELECT COUNT(*) FROM driven.t FOR UPDATE") + ", " + ask("SELECT driven.fails()"));
+        rest();
+        next("each by itself", 0, 1297);
+        one.setAutoCommit(true);
+        one.createStatement().execute("SET @left = 2");
+        System.out.print(ask("SELECT driven.fails()"));
+        rest();
+    }
+}
+"""
 
 
 @pytest.fixture(scope="module")
 def classpath(mysql_connector_home: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """With the compiled driver."""
-    if subprocess.run(["javac", "-version"], capture_output=True, check=False).returncode:
-        pytest.skip("no Java compiler: apt-get install openjdk-17-jdk-headless")
-    home = tmp_path_factory.mktemp("driver")
-    subprocess.run(["javac", "-cp", f"{mysql_connector_home}/*", "-d", str(home), str(DRIVER)], check=True)
-    return f"{home}:{mysql_connector_home}/*"
+    return compile_driver(mysql_connector_home, tmp_path_factory.mktemp("driver"))
 
 
-def probe(classpath: str, tmp_path: Path, nodes: str, user: str, password: str, options: str = OPTIONS) -> list[str]:
-    source = tmp_path / "Probe.java"
-    source.write_text(PROBE)
-    argv = ["java", "-cp", classpath, str(source), f"jdbc:mysql+ndb://{nodes}{options}", user, password]
+def probe(
+    classpath: str, tmp_path: Path, nodes: str, user: str, password: str, options: str = f"/mysql{OPTIONS}"
+) -> list[str]:
+    return run(classpath, tmp_path, PROBE, f"jdbc:mysql+ndb://{nodes}{options}", user, password)
+
+
+def run(classpath: str, tmp_path: Path, program: str, *arguments: str) -> list[str]:
+    """The lines that a Java program prints."""
+    argv = java(classpath, tmp_path, program, *arguments)
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
@@ -88,3 +153,27 @@ def test_a_wrong_password_is_not_tried_elsewhere(classpath: str, mariadb: MariaD
     mariadb.execute("CREATE OR REPLACE USER driver@'%' IDENTIFIED BY 'secret'")
     nodes = f"127.0.0.1:{mariadb.port},127.0.0.1:{mariadb.port}"
     assert probe(classpath, tmp_path, nodes, "driver", "wrong") == ["refused 28000 0"]
+
+
+def test_what_a_data_nodes_end_interrupts_is_asked_again_while_nothing_is_lost_by_it(
+    classpath: str, mariadb: MariaDB, tmp_path: Path
+) -> None:
+    """Hive takes a database that it could not read for one that is not there (ObjectStore.getDatabase)."""
+    mariadb.execute(
+        "CREATE OR REPLACE USER driver@'%' IDENTIFIED BY 'secret'",
+        "GRANT ALL ON *.* TO driver@'%'",
+        "CREATE OR REPLACE DATABASE driven",
+        "CREATE TABLE driven.t (n INT)",
+        "CREATE FUNCTION driven.fails() RETURNS INT NOT DETERMINISTIC BEGIN"
+        " IF @left > 0 THEN SET @left = @left - 1; SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = @code; END IF; RETURN 7; END",
+    )
+    url = f"jdbc:mysql+ndb://127.0.0.1:{mariadb.port}/driven{OPTIONS}"
+    assert run(classpath, tmp_path, TEMPORARY, url, "driver", "secret") == [
+        "alone: 7, left 0",
+        "prepared: 17, left 0",
+        "for good: error 1297, left 94",
+        "another error: error 1205, left 2",
+        "after a change: error 1297, rows 1, left 2",
+        "after a lock: 0, error 1297, left 2",
+        "each by itself: 7, left 0",
+    ]

@@ -15,6 +15,7 @@ import java.sql.Savepoint;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
@@ -29,7 +30,12 @@ import java.util.logging.Logger;
  * <p>Hive's metastore sets savepoints before what it reads by SQL of its own, and goes back when that failed, to read in another
  * way; and before it commits open_txns. Here a savepoint is a mark in this process. Going back to one is nothing if only queries
  * came after it. Else the whole transaction is rolled back and SQL state 40001 says that it may be tried again. So nothing is
- * ever kept that should have gone. URLs begin with jdbc:mysql+ndb: instead of jdbc:mysql:; Hive tells the kind of database by the
+ * ever kept that should have gone.
+ *
+ * <p>A data node that ends takes the transactions along that it coordinates, also of those who only read, with an error that is
+ * temporary. Hive does not try all of them again: its metastore says that a database is not there if it could not read it. So a
+ * query is asked again here, and that the end of a transaction failed is nothing, as long as nothing was changed or locked in it:
+ * NDB shows each query what is committed by then, so a transaction that was begun anew reads nothing else. URLs begin with jdbc:mysql+ndb: instead of jdbc:mysql:; Hive tells the kind of database by the
  * word mysql in it.
  */
 public final class NdbDriver implements Driver {
@@ -37,6 +43,11 @@ public final class NdbDriver implements Driver {
     private static final String THEIRS = "jdbc:mysql:";
     /** How long an SQL node that could not be reached is asked last, in milliseconds. */
     private static final long AVOIDED = 30_000;
+    /** A temporary error of NDB's (ER_GET_TEMPORARY_ERRMSG). */
+    private static final int TEMPORARY = 1297;
+    /** How often a query is asked again after one, and after how many milliseconds first; each time it is twice as long. */
+    private static final int AGAIN = 5;
+    private static final long PAUSE = 100;
     /** When the SQL nodes that could not be reached were asked, by host:port, in milliseconds. */
     private static final Map<String, Long> UNREACHED = new ConcurrentHashMap<>();
 
@@ -120,10 +131,17 @@ public final class NdbDriver implements Driver {
         return text.regionMatches(true, 0, "SELECT", 0, 6) || text.regionMatches(true, 0, "SHOW", 0, 4);
     }
 
+    private static boolean locks(String sql) {
+        String text = sql.toUpperCase(Locale.ROOT);
+        return text.contains("FOR UPDATE") || text.contains("FOR SHARE") || text.contains("IN SHARE MODE");
+    }
+
     /** A connection: counts what is not a query, so that a mark knows whether anything came after it. */
     private static final class Session implements InvocationHandler {
         private final Connection connection;
         private long changes;
+        /** Whether the transaction has changed or locked anything. */
+        private boolean holds;
 
         Session(Connection connection) {
             this.connection = connection;
@@ -141,6 +159,13 @@ public final class NdbDriver implements Driver {
                         goBack((Mark) arguments[0]);
                         return null;
                     }
+                    holds = false;
+                    break;
+                case "commit":
+                    commit();
+                    return null;
+                case "setAutoCommit":
+                    holds = false;
                     break;
                 case "createStatement":
                     return proxy(Statement.class, statement(connection, method, arguments, null));
@@ -171,17 +196,64 @@ public final class NdbDriver implements Driver {
                 if (called.getName().startsWith("execute")) {
                     String sql = given != null && given.length > 0 && given[0] instanceof String ? (String) given[0] : prepared;
                     // A batch of a plain statement has no text here.
-                    if (sql == null || !isQuery(sql)) {
-                        changes++;
+                    if (sql != null && isQuery(sql)) {
+                        return query(statement, called, given, sql);
                     }
+                    changes++;
+                    holds = true;
                 }
                 return NdbDriver.invoke(statement, called, given);
             };
         }
 
+        private Object query(Object statement, Method called, Object[] given, String sql) throws Throwable {
+            boolean again = !holds || connection.getAutoCommit();
+            holds |= locks(sql);
+            for (int attempt = 0; ; attempt++) {
+                try {
+                    return NdbDriver.invoke(statement, called, given);
+                } catch (SQLException error) {
+                    if (!again || attempt == AGAIN || error.getErrorCode() != TEMPORARY || !begunAnew(error)) {
+                        throw error;
+                    }
+                    try {
+                        Thread.sleep(PAUSE << attempt);
+                    } catch (InterruptedException interrupted) {
+                        Thread.currentThread().interrupt();
+                        throw error;
+                    }
+                }
+            }
+        }
+
+        private void commit() throws SQLException {
+            boolean held = holds;
+            holds = false;
+            try {
+                connection.commit();
+            } catch (SQLException error) {
+                if (held || error.getErrorCode() != TEMPORARY || !begunAnew(error)) {
+                    throw error;
+                }
+            }
+        }
+
+        private boolean begunAnew(SQLException after) {
+            try {
+                if (!connection.getAutoCommit()) {
+                    connection.rollback();
+                }
+                return true;
+            } catch (SQLException error) {
+                after.addSuppressed(error);
+                return false;
+            }
+        }
+
         private void goBack(Mark mark) throws SQLException {
             if (mark.changes != changes) {
                 connection.rollback();
+                holds = false;
                 throw new SQLException("NDB has no savepoints: the whole transaction was rolled back", "40001");
             }
         }

@@ -1,0 +1,31 @@
+"""Java programs that use the driver between Hive and Connector/J, for tests."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.servers import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DRIVER = ROOT / "roles" / "ndb" / "files" / "NdbDriver.java"
+OPTIONS = "?sslMode=DISABLED&allowPublicKeyRetrieval=true&connectTimeout=2000"
+
+
+def compile_driver(connector_home: Path, directory: Path) -> str:
+    """The class path with the compiled driver; skips the test without a compiler."""
+    if subprocess.run(["javac", "-version"], capture_output=True, check=False).returncode:
+        pytest.skip("no Java compiler: apt-get install openjdk-17-jdk-headless")
+    subprocess.run(["javac", "-cp", f"{connector_home}/*", "-d", str(directory), str(DRIVER)], check=True)
+    return f"{directory}:{connector_home}/*"
+
+
+def java(classpath: str, directory: Path, program: str, *arguments: str) -> list[str]:
+    """What starts a program of one file with its main class in it."""
+    source = directory / "Probe.java"
+    source.write_text(program)
+    return ["java", "-cp", classpath, str(source), *arguments]
