@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import runpy
 from collections import Counter
@@ -35,19 +36,26 @@ WITHOUT_CLUSTER = {"cluster", "preflight", "artifacts", "controller", "lab"}
 NO_DEFAULT = {"cluster_metastore_database_password", "cluster_cleaner_db_password"}
 
 
-def tasks_of(path: Path) -> Iterator[dict[str, Any]]:
-    """The tasks of a file (of tasks, handlers or plays), those in blocks too."""
+@functools.cache
+def parsed(path: Path) -> Any:
+    """What is in a file. Nobody may change it."""
+    return yaml.load(path.read_text(), Loader)  # noqa: S506 a SafeLoader
 
-    def walk(items: list[dict[str, Any]] | None) -> Iterator[dict[str, Any]]:
+
+def tasks_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The tasks of a file (of tasks, handlers or plays), those in blocks and plays too, with the variables of these."""
+
+    def walk(items: list[dict[str, Any]] | None, outer: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for item in items or []:
+            given = outer | item.get("vars", {})
             blocks = [item[key] for key in ("block", "rescue", "always") if key in item]
             plays = [item[key] for key in ("pre_tasks", "tasks", "post_tasks", "handlers") if key in item]
             if not (blocks or plays):
-                yield item
+                yield {**item, "vars": given}
             for inner in (*blocks, *plays):
-                yield from walk(inner)
+                yield from walk(inner, given)
 
-    yield from walk(yaml.load(path.read_text(), Loader))  # noqa: S506 a SafeLoader
+    yield from walk(parsed(path), {})
 
 
 def options_of(role: Path) -> dict[str, Any]:
@@ -151,6 +159,58 @@ def test_every_notified_handler_exists(role: str) -> None:
     if component:
         notified.add(f"Restart {component}")
     assert notified <= handlers
+
+
+def lasting_of(path: Path) -> set[str]:
+    """The names that a file of tasks makes variables of, for those after it too."""
+    tasks = list(tasks_of(path))
+    return {
+        name for task in tasks for name in (*listed(task.get("register")), *task.get("ansible.builtin.set_fact", {}))
+    }
+
+
+def given_in(path: Path) -> set[str]:
+    """The names that tasks of a file make variables of, each for itself."""
+    names: set[str] = set()
+    for task in tasks_of(path):
+        names |= {*task["vars"], *map(str, task.get("loop_control", {}).values())}
+    return names
+
+
+@pytest.fixture(scope="module")
+def everywhere() -> set[str]:
+    """The private variables of the roles, and what their tasks leave."""
+    of_roles = {name for role in ROLES.values() for name in load(role / "vars/main.yml")}
+    return of_roles.union(*(lasting_of(path) for path in TASK_FILES))
+
+
+def importers_of(wanted: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The files with a task that takes in a role's file of tasks, and that task."""
+    role = wanted.parents[1]
+    for path in [*TASK_FILES, *PLAYBOOKS]:
+        for task in tasks_of(path):
+            for kind in ("import", "include"):
+                of_role = task.get(f"ansible.builtin.{kind}_role", {})
+                files = listed(task.get(f"ansible.builtin.{kind}_tasks")) if path.parent == wanted.parent else []
+                if wanted.name in files or (
+                    of_role.get("name") == role.name and of_role.get("tasks_from") == wanted.stem
+                ):
+                    yield path, task
+
+
+@pytest.mark.parametrize("path", TASK_FILES, ids=relative)
+def test_who_takes_in_a_file_of_tasks_gives_it_its_variables(path: Path, everywhere: set[str]) -> None:
+    """A playbook that is seldom run would fail half-way for want of one."""
+
+    def wants(of: Path) -> set[str]:
+        return set(re.findall(r"\b__[a-z]\w+\b", of.read_text())) - everywhere - given_in(of)
+
+    missing = {
+        f"{relative(importer)}: {name}"
+        for importer, task in importers_of(path)
+        for name in wants(path) - set(task["vars"]) - wants(importer)
+    }
+    assert not missing
 
 
 def listed(value: Any) -> list[str]:
