@@ -4,6 +4,7 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.sql.CallableStatement;
 import java.sql.Connection;
 import java.sql.Driver;
 import java.sql.DriverManager;
@@ -165,15 +166,16 @@ public final class NdbDriver implements Driver {
                     commit();
                     return null;
                 case "setAutoCommit":
-                    holds = false;
+                    // What is so already ends no transaction.
+                    holds &= connection.getAutoCommit() == (Boolean) arguments[0];
                     break;
                 case "createStatement":
                     return proxy(Statement.class, statement(connection, method, arguments, null));
                 case "prepareStatement":
                     return proxy(PreparedStatement.class, statement(connection, method, arguments, (String) arguments[0]));
                 case "prepareCall":
-                    changes++;
-                    break;
+                    // Whatever it calls may change something.
+                    return proxy(CallableStatement.class, statement(connection, method, arguments, null));
                 case "equals":
                     return proxy == arguments[0];
                 default:
@@ -227,15 +229,14 @@ public final class NdbDriver implements Driver {
         }
 
         private void commit() throws SQLException {
-            boolean held = holds;
-            holds = false;
             try {
                 connection.commit();
             } catch (SQLException error) {
-                if (held || error.getErrorCode() != TEMPORARY || !begunAnew(error)) {
+                if (holds || error.getErrorCode() != TEMPORARY || !begunAnew(error)) {
                     throw error;
                 }
             }
+            holds = false;
         }
 
         private boolean begunAnew(SQLException after) {
