@@ -17,34 +17,102 @@ if TYPE_CHECKING:
 
     from tests.servers import MariaDB
 
-# Prints a line for what comes of each question.
+# Prints a line for what comes of each question to a connection that ends before it.
 PROBE = """
 import java.sql.*;
 
 class Probe {
+    interface Work {
+        Object done() throws SQLException;
+    }
+
+    static String[] login;
+    static Connection one;
+
+    static Connection connect() throws SQLException {
+        return DriverManager.getConnection(login[0], login[1], login[2]);
+    }
+
+    static String ask(PreparedStatement statement) throws SQLException {
+        try (ResultSet rows = statement.executeQuery()) {
+            rows.next();
+            return rows.getString(1);
+        }
+    }
+
+    static String ask(String sql) throws SQLException {
+        return ask(one.prepareStatement(sql));
+    }
+
+    static void end() throws SQLException {
+        try (Connection other = connect(); Statement statement = other.createStatement()) {
+            statement.execute("KILL CONNECTION " + ask("SELECT CONNECTION_ID()"));
+        }
+    }
+
+    static void tell(String what, Work work) {
+        String said;
+        try {
+            Object done = work.done();
+            said = done == null ? "done" : done.toString();
+        } catch (SQLException error) {
+            said = error.getSQLState().startsWith("08") ? "lost" : "state " + error.getSQLState();
+        }
+        System.out.println(what + ": " + said);
+    }
+
+    static Object commit() throws SQLException {
+        one.commit();
+        return null;
+    }
+
     public static void main(String[] arguments) throws Exception {
-        String url = arguments[0];
+        login = arguments;
         DriverManager.registerDriver(new hopshive.NdbDriver());
-        try (Connection one = DriverManager.getConnection(url, arguments[1], arguments[2])) {
-            one.createStatement().execute("SET SESSION sql_mode = 'ANSI_QUOTES'");
-            ResultSet session = one.createStatement().executeQuery("SELECT @@port, CONNECTION_ID()");
-            session.next();
-            System.out.println("port " + session.getInt(1));
-            try (Connection other = DriverManager.getConnection(url, arguments[1], arguments[2])) {
-                other.createStatement().execute("KILL CONNECTION " + session.getLong(2));
-            }
-            for (int attempt = 0; attempt < 2; attempt++) {
-                try {
-                    one.createStatement().executeQuery("SELECT 1 AS \\"quoted\\"");
-                    System.out.println("went on");
-                } catch (SQLException error) {
-                    System.out.println("state " + error.getSQLState().substring(0, 2));
-                }
-            }
-            System.out.println("valid " + one.isValid(1));
+        try {
+            one = connect();
         } catch (SQLException error) {
             System.out.println("refused " + error.getSQLState() + " " + error.getSuppressed().length);
+            return;
         }
+        one.createStatement().execute("SET SESSION sql_mode = 'ANSI_QUOTES'");
+        one.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+        one.setAutoCommit(false);
+        PreparedStatement made = one.prepareStatement("SELECT ? + n AS \\"quoted\\" FROM (SELECT 1 AS n) s");
+        made.setInt(1, 41);
+        tell("port", () -> ask("SELECT @@port"));
+        end();
+        tell("a statement of before", () -> ask(made));
+        tell("its settings", () -> ask("SELECT CONCAT(@@sql_mode, ' ', @@tx_isolation, ' ', @@autocommit)"));
+        end();
+        tell("the end of a transaction that read", Probe::commit);
+        end();
+        tell("a setting", () -> { one.setReadOnly(false); return null; });
+        end();
+        tell("a statement to be made", () -> ask("SELECT 1"));
+
+        one.createStatement().execute("INSERT INTO driven.t VALUES (1)");
+        end();
+        tell("a query after a change", () -> ask("SELECT 1"));
+        tell("the end of a change", Probe::commit);
+        tell("autocommit after a change", () -> { one.setAutoCommit(true); return null; });
+        tell("going back", () -> { one.rollback(); return null; });
+        tell("rows", () -> ask("SELECT COUNT(*) FROM driven.t"));
+
+        PreparedStatement batch = one.prepareStatement("INSERT INTO driven.t VALUES (?)");
+        PreparedStatement insert = one.prepareStatement("INSERT INTO driven.t VALUES (?)");
+        insert.setInt(1, 7);
+        batch.setInt(1, 2);
+        batch.addBatch();
+        end();
+        tell("another one", () -> ask("SELECT 1"));
+        tell("a batch of before", () -> { batch.executeBatch(); return null; });
+        one.rollback();
+        tell("an insert of before", () -> insert.executeUpdate());
+        tell("its end", Probe::commit);
+        tell("rows", () -> ask("SELECT CONCAT(COUNT(*), ' ', SUM(n)) FROM driven.t"));
+        one.close();
+        tell("closed", () -> ask("SELECT 1"));
     }
 }
 """
@@ -119,6 +187,18 @@ def classpath(mysql_connector_home: Path, tmp_path_factory: pytest.TempPathFacto
     return compile_driver(mysql_connector_home, tmp_path_factory.mktemp("driver"))
 
 
+def prepare(mariadb: MariaDB) -> None:
+    """A user, a table, and a function that fails while @left is above 0, with the error @code."""
+    mariadb.execute(
+        "CREATE OR REPLACE USER driver@'%' IDENTIFIED BY 'secret'",
+        "GRANT ALL ON *.* TO driver@'%'",
+        "CREATE OR REPLACE DATABASE driven",
+        "CREATE TABLE driven.t (n INT)",
+        "CREATE FUNCTION driven.fails() RETURNS INT NOT DETERMINISTIC BEGIN"
+        " IF @left > 0 THEN SET @left = @left - 1; SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = @code; END IF; RETURN 7; END",
+    )
+
+
 def probe(
     classpath: str, tmp_path: Path, nodes: str, user: str, password: str, options: str = f"/mysql{OPTIONS}"
 ) -> list[str]:
@@ -128,17 +208,36 @@ def probe(
 def run(classpath: str, tmp_path: Path, program: str, *arguments: str) -> list[str]:
     """The lines that a Java program prints."""
     argv = java(classpath, tmp_path, program, *arguments)
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
-def test_a_connection_is_to_the_first_node_that_answers_and_ends_with_it(
+def test_what_only_reads_goes_on_at_the_next_node_and_what_changes_does_not(
     classpath: str, mariadb: MariaDB, tmp_path: Path
 ) -> None:
-    """Had it gone on with another one, what was set for the session would be gone, and Hive's quoted names with it."""
-    mariadb.execute("CREATE OR REPLACE USER driver@'%' IDENTIFIED BY 'secret'", "GRANT ALL ON *.* TO driver@'%'")
+    """With the settings that it had: without them Hive's quoted names would be text."""
+    prepare(mariadb)
     nodes = f"127.0.0.1:1,127.0.0.1:{mariadb.port},127.0.0.1:{mariadb.port}"
-    said = probe(classpath, tmp_path, nodes, "driver", "secret")
-    assert said == [f"port {mariadb.port}", "state 08", "state 08", "valid false"]
+    assert probe(classpath, tmp_path, nodes, "driver", "secret") == [
+        f"port: {mariadb.port}",
+        "a statement of before: 42",
+        "its settings: ANSI_QUOTES SERIALIZABLE OFF",
+        "the end of a transaction that read: done",
+        "a setting: done",
+        "a statement to be made: 1",
+        "a query after a change: lost",
+        "the end of a change: lost",
+        "autocommit after a change: lost",
+        "going back: lost",
+        "rows: 0",
+        "another one: 1",
+        "a batch of before: state 40001",
+        "an insert of before: 1",
+        "its end: done",
+        "rows: 1 7",
+        "closed: lost",
+    ]
 
 
 def test_without_a_node_the_error_holds_that_of_each(classpath: str, tmp_path: Path) -> None:
@@ -159,14 +258,7 @@ def test_what_a_data_nodes_end_interrupts_is_asked_again_while_nothing_is_lost_b
     classpath: str, mariadb: MariaDB, tmp_path: Path
 ) -> None:
     """Hive takes a database that it could not read for one that is not there (ObjectStore.getDatabase)."""
-    mariadb.execute(
-        "CREATE OR REPLACE USER driver@'%' IDENTIFIED BY 'secret'",
-        "GRANT ALL ON *.* TO driver@'%'",
-        "CREATE OR REPLACE DATABASE driven",
-        "CREATE TABLE driven.t (n INT)",
-        "CREATE FUNCTION driven.fails() RETURNS INT NOT DETERMINISTIC BEGIN"
-        " IF @left > 0 THEN SET @left = @left - 1; SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = @code; END IF; RETURN 7; END",
-    )
+    prepare(mariadb)
     url = f"jdbc:mysql+ndb://127.0.0.1:{mariadb.port}/driven{OPTIONS}"
     assert run(classpath, tmp_path, TEMPORARY, url, "driver", "secret") == [
         "alone: 7, left 0",

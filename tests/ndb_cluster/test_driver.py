@@ -1,4 +1,4 @@
-"""Transactions that a data node coordinates when it ends: those that only read go on."""
+"""Transactions whose data node or SQL node ends: those that only read go on."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.ndb import Ndb, restarting, run_ndb, unpack_ndb
+from tests.ndb import Ndb, killed, restarting, run_ndb, unpack_ndb
 from tests.ndb_driver import OPTIONS, compile_driver, java
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 # Begins a transaction on each of many connections, waits for a line, and tells what went wrong: with those that read first once
@@ -81,33 +82,48 @@ class Probe {
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ndb]:
     home = unpack_ndb(tmp_path_factory.mktemp("product"))
-    with run_ndb(tmp_path_factory.mktemp("ndb"), home) as running:
+    with run_ndb(tmp_path_factory.mktemp("ndb"), home, sql_nodes=2) as running:
+        running.sql[0].execute(
+            "CREATE USER driver@'%' IDENTIFIED BY 'secret'",
+            "GRANT ALL ON *.* TO driver@'%'",
+            "GRANT NDB_STORED_USER ON *.* TO driver@'%'",
+            "CREATE DATABASE driven",
+            "CREATE TABLE driven.t (id INT PRIMARY KEY, n INT)",
+            f"INSERT INTO driven.t VALUES {','.join(f'({number}, 0)' for number in range(40))}",
+        )
         yield running
 
 
-def test_who_only_reads_does_not_notice_the_end_of_a_data_node(
-    cluster: Ndb, mysql_connector_home: Path, tmp_path: Path
-) -> None:
-    (node,) = cluster.sql
-    node.execute(
-        "CREATE USER driver@'%' IDENTIFIED BY 'secret'",
-        "GRANT ALL ON *.* TO driver@'%'",
-        "CREATE DATABASE driven",
-        "CREATE TABLE driven.t (id INT PRIMARY KEY, n INT)",
-        f"INSERT INTO driven.t VALUES {','.join(f'({number}, 0)' for number in range(40))}",
-    )
-    classpath = compile_driver(mysql_connector_home, tmp_path)
-    url = f"jdbc:mysql+ndb://127.0.0.1:{node.port}/driven{OPTIONS}"
-    argv = java(classpath, tmp_path, PROBE, url, "driver", "secret")
+@pytest.fixture(scope="module")
+def classpath(mysql_connector_home: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return compile_driver(mysql_connector_home, tmp_path_factory.mktemp("driver"))
+
+
+def told(cluster: Ndb, classpath: str, directory: Path, ending: AbstractContextManager[object]) -> dict[str, int]:
+    """What the program prints, with its transactions begun before a node ends, and how often."""
+    nodes = ",".join(f"127.0.0.1:{node.port}" for node in cluster.sql)
+    argv = java(classpath, directory, PROBE, f"jdbc:mysql+ndb://{nodes}/driven{OPTIONS}", "driver", "secret")
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as probe:
         assert probe.stdout is not None
         assert probe.stdout.readline() == "begun\n"
-        with restarting(cluster, 12):
+        with ending:
             said = probe.communicate("\n", timeout=60)[0].splitlines()
-    told = {what: int(count) for count, _, what in (line.partition(" ") for line in said)}
-    assert told["read again: done"] == 10
-    assert told["ended a reader: done"] == 20
+    return {what: int(count) for count, _, what in (line.partition(" ") for line in said)}
+
+
+def test_who_only_reads_does_not_notice_the_end_of_a_data_node(cluster: Ndb, classpath: str, tmp_path: Path) -> None:
+    said = told(cluster, classpath, tmp_path, restarting(cluster, 12))
+    assert said["read again: done"] == 10
+    assert said["ended a reader: done"] == 20
     # The node was asked for something, and a writer is told that what he wrote is gone.
-    written = told.get("ended a writer: done", 0)
-    assert told["ended a writer: error 1297"] == 20 - written > 0
-    assert node.execute("SELECT COUNT(*) FROM driven.t WHERE n = 1") == [(written,)]
+    written = said.get("ended a writer: done", 0)
+    assert said["ended a writer: error 1297"] == 20 - written > 0
+    assert cluster.sql[0].execute("SELECT COUNT(*) FROM driven.t WHERE n = 1") == [(written,)]
+
+
+def test_who_only_reads_does_not_notice_the_end_of_an_sql_node(cluster: Ndb, classpath: str, tmp_path: Path) -> None:
+    cluster.sql[0].execute("UPDATE driven.t SET n = 0")
+    said = told(cluster, classpath, tmp_path, killed(cluster, 0))
+    # Connector/J gives a lost connection no number.
+    assert said == {"read again: done": 10, "ended a reader: done": 20, "ended a writer: error 0": 20}
+    assert cluster.sql[1].execute("SELECT COUNT(*) FROM driven.t WHERE n = 1") == [(0,)]

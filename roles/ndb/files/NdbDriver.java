@@ -1,5 +1,7 @@
 package hopshive;
 
+import java.io.InputStream;
+import java.io.Reader;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -15,29 +17,35 @@ import java.sql.SQLFeatureNotSupportedException;
 import java.sql.Savepoint;
 import java.sql.Statement;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.logging.Logger;
 
 /**
  * Connector/J for NDB Cluster, which has several SQL nodes, and whose engine has no savepoints (error 1178).
  *
- * <p>A connection is to the first SQL node of the URL that answers, and stays there. Connector/J would go on with the next one behind
- * the same connection, and what was set for its session, as Hive's pools set ANSI_QUOTES for each new one, would be gone.
+ * <p>A connection is to the first SQL node of the URL that answers. Connector/J would go on with the next one behind the same
+ * connection, and what was set for its session, as Hive's pools set ANSI_QUOTES for each new one, would be gone.
  *
  * <p>Hive's metastore sets savepoints before what it reads by SQL of its own, and goes back when that failed, to read in another
  * way; and before it commits open_txns. Here a savepoint is a mark in this process. Going back to one is nothing if only queries
  * came after it. Else the whole transaction is rolled back and SQL state 40001 says that it may be tried again. So nothing is
  * ever kept that should have gone.
  *
- * <p>A data node that ends takes the transactions along that it coordinates, also of those who only read, with an error that is
- * temporary. Hive does not try all of them again: its metastore says that a database is not there if it could not read it. So a
- * query is asked again here, and that the end of a transaction failed is nothing, as long as nothing was changed or locked in it:
- * NDB shows each query what is committed by then, so a transaction that was begun anew reads nothing else. URLs begin with jdbc:mysql+ndb: instead of jdbc:mysql:; Hive tells the kind of database by the
- * word mysql in it.
+ * <p>Hive's metastore says that a database is not there if it could not read it, and Spark acts on that. So what only reads does not
+ * notice the end of a node, as long as nothing was changed or locked in its transaction: NDB shows each query what is committed
+ * by then, so a transaction that is begun anew reads nothing else. A data node that ends takes the transactions along that it
+ * coordinates, with an error that is temporary: a query is asked again, and that the end of a transaction failed is nothing. With
+ * an SQL node its connections end: another connection is opened, and gets the same settings and statements.
+ *
+ * <p>URLs begin with jdbc:mysql+ndb: instead of jdbc:mysql:; Hive tells the kind of database by the word mysql in it.
  */
 public final class NdbDriver implements Driver {
     private static final String OURS = "jdbc:mysql+ndb:";
@@ -80,6 +88,11 @@ public final class NdbDriver implements Driver {
         if (!acceptsURL(url)) {
             return null;
         }
+        return proxy(Connection.class, new Session(() -> open(url, properties)));
+    }
+
+    /** A connection of Connector/J to the first SQL node that answers. */
+    private Connection open(String url, Properties properties) throws SQLException {
         String rest = url.substring(OURS.length() + 2);
         int slash = rest.contains("/") ? rest.indexOf('/') : rest.length();
         SQLException unreached = null;
@@ -87,10 +100,10 @@ public final class NdbDriver implements Driver {
             try {
                 Connection connection = driver.connect(THEIRS + "//" + node + rest.substring(slash), properties);
                 UNREACHED.remove(node);
-                return proxy(Connection.class, new Session(connection));
+                return connection;
             } catch (SQLException error) {
                 // Another one would refuse a password as well.
-                if (error.getSQLState() == null || !error.getSQLState().startsWith("08")) {
+                if (!isLost(error)) {
                     throw error;
                 }
                 UNREACHED.put(node, System.currentTimeMillis());
@@ -127,9 +140,14 @@ public final class NdbDriver implements Driver {
         }
     }
 
-    private static boolean isQuery(String sql) {
+    /** Whether the connection is gone, or could not be had. */
+    private static boolean isLost(SQLException error) {
+        return error.getSQLState() != null && error.getSQLState().startsWith("08");
+    }
+
+    private static boolean begins(String sql, String... words) {
         String text = sql.stripLeading();
-        return text.regionMatches(true, 0, "SELECT", 0, 6) || text.regionMatches(true, 0, "SHOW", 0, 4);
+        return Arrays.stream(words).anyMatch(word -> text.regionMatches(true, 0, word, 0, word.length()));
     }
 
     private static boolean locks(String sql) {
@@ -137,15 +155,37 @@ public final class NdbDriver implements Driver {
         return text.contains("FOR UPDATE") || text.contains("FOR SHARE") || text.contains("IN SHARE MODE");
     }
 
+    private interface Source {
+        Connection open() throws SQLException;
+    }
+
+    private record Call(Method method, Object[] arguments) {
+        void on(Object target) throws SQLException {
+            try {
+                NdbDriver.invoke(target, method, arguments);
+            } catch (SQLException | RuntimeException | Error error) {
+                throw error;
+            } catch (Throwable error) {
+                throw new SQLException(error);
+            }
+        }
+    }
+
     /** A connection: counts what is not a query, so that a mark knows whether anything came after it. */
     private static final class Session implements InvocationHandler {
-        private final Connection connection;
+        private final Source source;
+        private Connection connection;
         private long changes;
         /** Whether the transaction has changed or locked anything. */
         private boolean holds;
+        private boolean closed;
+        /** What the next connection is to be told: the last call of each method that sets something, and the SET statements. */
+        private final Map<String, Call> settings = new LinkedHashMap<>();
+        private final Set<String> said = new LinkedHashSet<>();
 
-        Session(Connection connection) {
-            this.connection = connection;
+        Session(Source source) throws SQLException {
+            this.source = source;
+            connection = source.open();
         }
 
         @Override
@@ -160,62 +200,54 @@ public final class NdbDriver implements Driver {
                         goBack((Mark) arguments[0]);
                         return null;
                     }
+                    // Also if it fails, since then the connection is gone.
                     holds = false;
                     break;
                 case "commit":
                     commit();
                     return null;
-                case "setAutoCommit":
-                    // What is so already ends no transaction.
-                    holds &= connection.getAutoCommit() == (Boolean) arguments[0];
-                    break;
                 case "createStatement":
-                    return proxy(Statement.class, statement(connection, method, arguments, null));
+                    return proxy(Statement.class, new Made(new Call(method, arguments), null));
                 case "prepareStatement":
-                    return proxy(PreparedStatement.class, statement(connection, method, arguments, (String) arguments[0]));
+                    return proxy(PreparedStatement.class, new Made(new Call(method, arguments), (String) arguments[0]));
                 case "prepareCall":
                     // Whatever it calls may change something.
-                    return proxy(CallableStatement.class, statement(connection, method, arguments, null));
+                    return proxy(CallableStatement.class, new Made(new Call(method, arguments), null));
+                case "close":
+                case "abort":
+                    closed = true;
+                    break;
                 case "equals":
                     return proxy == arguments[0];
+                case "hashCode":
+                    return System.identityHashCode(proxy);
                 default:
+                    if (method.getName().startsWith("set")) {
+                        return set(method, arguments);
+                    }
                     break;
             }
             return NdbDriver.invoke(connection, method, arguments);
         }
 
-        private static <T> T proxy(Class<T> type, InvocationHandler handler) {
-            return NdbDriver.proxy(type, handler);
+        private Object set(Method method, Object[] arguments) throws Throwable {
+            boolean before = connection.getAutoCommit();
+            Object done = patiently(() -> NdbDriver.invoke(connection, method, arguments));
+            String name = arguments.length > 1 && arguments[0] instanceof String ? (String) arguments[0] : "";
+            settings.put(method.getName() + name, new Call(method, arguments));
+            // To switch autocommit on ends a transaction; what is so already ends none.
+            holds &= before == connection.getAutoCommit();
+            return done;
         }
 
-        private InvocationHandler statement(Connection of, Method method, Object[] arguments, String prepared)
-                throws Throwable {
-            Object statement = NdbDriver.invoke(of, method, arguments);
-            return (proxy, called, given) -> {
-                if (called.getName().equals("equals")) {
-                    return proxy == given[0];
-                }
-                if (called.getName().startsWith("execute")) {
-                    String sql = given != null && given.length > 0 && given[0] instanceof String ? (String) given[0] : prepared;
-                    // A batch of a plain statement has no text here.
-                    if (sql != null && isQuery(sql)) {
-                        return query(statement, called, given, sql);
-                    }
-                    changes++;
-                    holds = true;
-                }
-                return NdbDriver.invoke(statement, called, given);
-            };
-        }
-
-        private Object query(Object statement, Method called, Object[] given, String sql) throws Throwable {
+        /** Do it, and once more after what ended the transaction or the connection if nothing is lost by that. */
+        private Object patiently(Callable work) throws Throwable {
             boolean again = !holds || connection.getAutoCommit();
-            holds |= locks(sql);
             for (int attempt = 0; ; attempt++) {
                 try {
-                    return NdbDriver.invoke(statement, called, given);
+                    return work.call();
                 } catch (SQLException error) {
-                    if (!again || attempt == AGAIN || error.getErrorCode() != TEMPORARY || !begunAnew(error)) {
+                    if (!again || attempt == AGAIN || !begunAnew(error)) {
                         throw error;
                     }
                     try {
@@ -232,15 +264,22 @@ public final class NdbDriver implements Driver {
             try {
                 connection.commit();
             } catch (SQLException error) {
-                if (holds || error.getErrorCode() != TEMPORARY || !begunAnew(error)) {
+                if (holds || !begunAnew(error)) {
                     throw error;
                 }
             }
             holds = false;
         }
 
+        /** Whether there is a transaction again, on a connection, after an error that ended it. */
         private boolean begunAnew(SQLException after) {
             try {
+                if (isLost(after)) {
+                    return !closed && reconnect();
+                }
+                if (after.getErrorCode() != TEMPORARY) {
+                    return false;
+                }
                 if (!connection.getAutoCommit()) {
                     connection.rollback();
                 }
@@ -251,6 +290,29 @@ public final class NdbDriver implements Driver {
             }
         }
 
+        private boolean reconnect() throws SQLException {
+            Connection next = source.open();
+            try (Statement statement = next.createStatement()) {
+                for (String text : said) {
+                    statement.execute(text);
+                }
+                for (Call call : settings.values()) {
+                    call.on(next);
+                }
+            } catch (SQLException error) {
+                next.close();
+                throw error;
+            }
+            Connection last = connection;
+            connection = next;
+            try {
+                last.close();
+            } catch (SQLException error) {
+                // It is gone.
+            }
+            return true;
+        }
+
         private void goBack(Mark mark) throws SQLException {
             if (mark.changes != changes) {
                 connection.rollback();
@@ -258,6 +320,101 @@ public final class NdbDriver implements Driver {
                 throw new SQLException("NDB has no savepoints: the whole transaction was rolled back", "40001");
             }
         }
+
+        /** A statement, which is made again on the next connection. `sql` is null if it is told when it is executed. */
+        private final class Made implements InvocationHandler {
+            private final Call making;
+            private final String sql;
+            private Connection on;
+            private Statement statement;
+            /** Whether it was told what cannot be told again: a batch, of which nothing may be left out, or a stream. */
+            private boolean unique;
+            /** The last call of each method that sets something, and for each parameter. */
+            private final Map<Object, Call> settings = new LinkedHashMap<>();
+
+            Made(Call making, String sql) throws Throwable {
+                this.making = making;
+                this.sql = sql;
+                patiently(this::make);
+            }
+
+            private Object make() throws Throwable {
+                Statement made = (Statement) NdbDriver.invoke(connection, making.method(), making.arguments());
+                for (Call call : settings.values()) {
+                    call.on(made);
+                }
+                on = connection;
+                statement = made;
+                return made;
+            }
+
+            @Override
+            public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+                String name = method.getName();
+                if (name.equals("equals")) {
+                    return proxy == arguments[0];
+                }
+                if (name.equals("hashCode")) {
+                    return System.identityHashCode(proxy);
+                }
+                if (name.startsWith("execute")) {
+                    return execute(method, arguments);
+                }
+                boolean sets = name.startsWith("set");
+                if (sets || name.equals("addBatch")) {
+                    renew();
+                    unique |= !sets || Arrays.stream(arguments).anyMatch(one -> one instanceof InputStream || one instanceof Reader);
+                }
+                Object done = NdbDriver.invoke(statement, method, arguments);
+                if (sets) {
+                    boolean parameter = arguments.length > 1 && arguments[0] instanceof Integer;
+                    settings.put(parameter ? arguments[0] : name, new Call(method, arguments));
+                } else if (name.equals("clearParameters")) {
+                    settings.keySet().removeIf(Integer.class::isInstance);
+                }
+                return done;
+            }
+
+            /** Make it again if the connection is another one. */
+            private void renew() throws Throwable {
+                if (on == connection) {
+                    return;
+                }
+                if (unique) {
+                    throw new SQLException("What this statement was told is gone with its connection", "40001");
+                }
+                make();
+            }
+
+            private Object execute(Method method, Object[] arguments) throws Throwable {
+                boolean told = arguments != null && arguments.length > 0 && arguments[0] instanceof String;
+                // A batch of a plain statement has no text here.
+                String text = told ? (String) arguments[0] : sql == null ? "" : sql;
+                Callable work = () -> {
+                    renew();
+                    return NdbDriver.invoke(statement, method, arguments);
+                };
+                if (begins(text, "SELECT", "SHOW")) {
+                    try {
+                        return patiently(work);
+                    } finally {
+                        holds |= locks(text);
+                    }
+                }
+                if (begins(text, "SET ")) {
+                    Object done = work.call();
+                    said.add(text);
+                    return done;
+                }
+                changes++;
+                holds = true;
+                return work.call();
+            }
+        }
+    }
+
+    private interface Callable {
+        Object call() throws Throwable;
     }
 
     @Override
