@@ -29,7 +29,7 @@ while data := server.recv(65536):
         data = data[os.write(1, data):]
 """
 # By the group that runs it.
-SOCKETS = {"mariadb": "/run/mysqld/mysqld.sock", "ndb_sql": "/var/lib/hopshive/ndb_sql/mysqld.sock"}
+SOCKETS = {"mariadb": "/run/mysqld/mysqld.sock", "ndb_sql": "/run/ndb-sql/mysqld.sock"}
 # Seconds in which two looks at what does not change by itself must say the same.
 STILL = 20
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,10 +11,14 @@ import pytest
 from hopshive.edits import wait_taken
 from hopshive.health import NoAnswer
 from hopshive.namenode import NameNode
+from tests.faults.catalogue import comes
+from tests.faults.site import PORTS
 
 if TYPE_CHECKING:
     from molecule.ha.tests.conftest import Play
     from tests.faults.site import Site
+    from tests.warehouse.hosts import Host
+    from tests.warehouse.service import Service
 
 EDITS = "/var/lib/hopshive/journalnode/edits"
 ZOO_CFG = "/etc/zookeeper/conf/zoo.cfg"
@@ -42,6 +48,30 @@ def test_a_journalnode_that_lost_its_disk_takes_edits_again(site: Site, play: Pl
     done = play("site.yml", "--tags", "journalnode", "--limit", host.name)
     assert done.returncode == 0, done.stdout[-3000:]
     taken(site, 30)
+
+
+def test_an_sql_node_comes_back_where_another_process_has_its_number(site: Site) -> None:
+    """As after a host was off. The server leaves its number beside its socket if it is killed."""
+    host = next(iter(site.lab.group("ndb_sql")), None)
+    if host is None:
+        pytest.skip("MariaDB leaves none: HOPSHIVE_LAB=ha runs it on inventories/lab_ha")
+    host.run("sh", "-c", "test -s /run/ndb-sql/mysqld.sock.lock && echo 1 > /run/ndb-sql/mysqld.sock.lock")
+    node = site.service("ndb_sql", host)
+    before = process(node)
+    node.kill()
+    assert comes(lambda: process(node) not in ("0", before) and greets(host), 60), node.journal()
+
+
+def process(service: Service) -> str:
+    """The number of its process, 0 if there is none."""
+    return service.host.run("systemctl", "show", "--value", "--property=MainPID", service.unit).stdout.strip()
+
+
+def greets(host: Host) -> bool:
+    """Whether an SQL node takes connections: it speaks first."""
+    with suppress(OSError), socket.create_connection((host.address, PORTS["ndb_sql"]), timeout=1) as connection:
+        return bool(connection.recv(1))
+    return False
 
 
 @pytest.mark.long
