@@ -1,7 +1,8 @@
 """Rows that somebody else has locked, where the database cannot skip them: on NDB, which waits for each and then rolls back.
 
 A transaction that met such a row is done again for each half of its rows, and so on until the row stands alone. That row is left
-alone for a while: each try costs the time that NDB waits for a lock (TransactionDeadlockDetectionTimeout, 1.2 s).
+alone for a while, longer each time: a try costs the time that NDB waits for a lock (TransactionDeadlockDetectionTimeout, 1.2 s),
+but what a data node's end interrupted looks the same, and goes at the next try.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 
-# Seconds until what somebody had locked is tried again.
+# Seconds until what somebody had locked is tried again: the first time, and at most, as it is twice as long each time.
+FIRST = 1.0
 AGAIN = 10.0
 # Tries that may fail in one go: as many as one row among a thousand takes.
 MOST_FAILED = 11
@@ -31,17 +33,18 @@ class Locked(Generic[Key]):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._until: dict[Key, float] = {}
+        # Until when, and for how long that was. Kept for a while afterwards, for the next time.
+        self._left: dict[Key, tuple[float, float]] = {}
 
     def __len__(self) -> int:
         """How many are left alone, so that a query can ask for as many more."""
-        now = self._clock()
-        self._until = {key: until for key, until in self._until.items() if until > now}
-        return len(self._until)
+        now = self._remembered()
+        return sum(until > now for until, _ in self._left.values())
 
     def free(self, keys: Iterable[Key]) -> list[Key]:
         """Those that are not left alone."""
-        return [key for key in keys if key not in self._until] if len(self) else list(keys)
+        now = self._remembered()
+        return [key for key in keys if key not in self._left or self._left[key][0] <= now]
 
     def spare(
         self, database: Database, keys: Iterable[Key], work: Callable[[Transaction, Sequence[Key]], Result]
@@ -71,10 +74,20 @@ class Locked(Generic[Key]):
                     self._leave(some)
             else:
                 results.append(result)
+                for key in some:
+                    self._left.pop(key, None)
         for some in left:
             self._leave(some)
         return results
 
+    def _remembered(self) -> float:
+        """The time, with what was due long before it forgotten."""
+        now = self._clock()
+        self._left = {key: (until, pause) for key, (until, pause) in self._left.items() if until + AGAIN > now}
+        return now
+
     def _leave(self, keys: Iterable[Key]) -> None:
-        until = self._clock() + AGAIN
-        self._until.update(dict.fromkeys(keys, until))
+        now = self._clock()
+        for key in keys:
+            pause = min(2 * self._left[key][1], AGAIN) if key in self._left else FIRST
+            self._left[key] = (now + pause, pause)
