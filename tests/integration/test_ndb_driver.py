@@ -87,6 +87,7 @@ class Probe {
         end();
         tell("the end of a transaction that read", Probe::commit);
         end();
+        tell("going back after a query", () -> { ask("SELECT 1"); end(); one.rollback(); return null; });
         tell("a setting", () -> { one.setReadOnly(false); return null; });
         end();
         tell("a statement to be made", () -> ask("SELECT 1"));
@@ -129,7 +130,16 @@ class Probe {
             rows.next();
             return rows.getString(1);
         } catch (SQLException error) {
-            return "error " + error.getErrorCode();
+            return error.getErrorCode() == 0 ? error.getSQLState() : "error " + error.getErrorCode();
+        }
+    }
+
+    static String commit() {
+        try {
+            one.commit();
+            return "done";
+        } catch (SQLException error) {
+            return error.getSQLState();
         }
     }
 
@@ -167,7 +177,18 @@ class Probe {
         rest();
         next("after a change", 3, 1297);
         one.createStatement().execute("INSERT INTO driven.t VALUES (1)");
-        System.out.print(ask("SELECT driven.fails()") + ", rows " + ask("SELECT COUNT(*) FROM driven.t"));
+        Savepoint mark = one.setSavepoint();
+        System.out.print(ask("SELECT driven.fails()") + ", then " + ask("SELECT 1") + ", commit " + commit() + ", back ");
+        try {
+            one.rollback(mark);
+        } catch (SQLException error) {
+            System.out.print(error.getSQLState());
+        }
+        System.out.print(", rows " + ask("SELECT COUNT(*) FROM driven.t"));
+        rest();
+        next("a wrong name after a change", 0, 0);
+        one.createStatement().execute("INSERT INTO driven.t VALUES (1)");
+        System.out.print(ask("SELECT * FROM driven.none") + ", rows " + ask("SELECT COUNT(*) FROM driven.t"));
         rest();
         next("after a lock", 3, 1297);
         System.out.print(ask("SELECT COUNT(*) FROM driven.t FOR UPDATE") + ", " + ask("SELECT driven.fails()"));
@@ -224,12 +245,13 @@ def test_what_only_reads_goes_on_at_the_next_node_and_what_changes_does_not(
         "a statement of before: 42",
         "its settings: ANSI_QUOTES SERIALIZABLE OFF",
         "the end of a transaction that read: done",
+        "going back after a query: done",
         "a setting: done",
         "a statement to be made: 1",
         "a query after a change: lost",
-        "the end of a change: lost",
-        "autocommit after a change: lost",
-        "going back: lost",
+        "the end of a change: state 40001",
+        "autocommit after a change: state 40001",
+        "going back: done",
         "rows: 0",
         "another one: 1",
         "a batch of before: state 40001",
@@ -265,7 +287,8 @@ def test_what_a_data_nodes_end_interrupts_is_asked_again_while_nothing_is_lost_b
         "prepared: 17, left 0",
         "for good: error 1297, left 94",
         "another error: error 1205, left 2",
-        "after a change: error 1297, rows 1, left 2",
-        "after a lock: 0, error 1297, left 2",
+        "after a change: error 1297, then 40001, commit 40001, back 40001, rows 0, left 2",
+        "a wrong name after a change: error 1146, rows 1, left 0",
+        "after a lock: 0, error 1297, left 40001",
         "each by itself: 7, left 0",
     ]

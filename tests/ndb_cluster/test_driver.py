@@ -78,6 +78,50 @@ class Probe {
 }
 """
 
+# Goes on after a statement that failed: with Connector/J alone, then with the driver before it.
+FAILED = """
+import java.sql.*;
+
+class Probe {
+    interface Work {
+        void doIt() throws SQLException;
+    }
+
+    static String done(Work work) {
+        try {
+            work.doIt();
+            return "done";
+        } catch (SQLException error) {
+            return error.getSQLState();
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Connection holder = DriverManager.getConnection("jdbc:mysql:" + arguments[0], arguments[1], arguments[2]);
+        holder.setAutoCommit(false);
+        holder.createStatement().execute("SELECT n FROM driven.t WHERE id = 0 FOR UPDATE");
+        DriverManager.registerDriver(new hopshive.NdbDriver());
+        int id = 100;
+        for (String kind : new String[] {"jdbc:mysql:", "jdbc:mysql+ndb:"}) {
+            for (String failing : new String[] {
+                "SELECT n FROM driven.t WHERE id = 0 FOR UPDATE", "INSERT INTO driven.t VALUES (1, 0)"}) {
+                Connection one = DriverManager.getConnection(kind + arguments[0], arguments[1], arguments[2]);
+                one.setAutoCommit(false);
+                int number = id++;
+                one.createStatement().execute("INSERT INTO driven.t VALUES (" + number + ", 0)");
+                String failed = done(() -> one.createStatement().execute(failing));
+                String next = done(() -> one.createStatement().execute("SELECT 1"));
+                String end = done(one::commit);
+                one.rollback();
+                ResultSet rows = one.createStatement().executeQuery("SELECT COUNT(*) FROM driven.t WHERE id = " + number);
+                rows.next();
+                System.out.println(kind + " " + failed + " " + next + " " + end + " " + rows.getInt(1));
+            }
+        }
+    }
+}
+"""
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ndb]:
@@ -127,3 +171,18 @@ def test_who_only_reads_does_not_notice_the_end_of_an_sql_node(cluster: Ndb, cla
     # Connector/J gives a lost connection no number.
     assert said == {"read again: done": 10, "ended a reader: done": 20, "ended a writer: error 0": 20}
     assert cluster.sql[1].execute("SELECT COUNT(*) FROM driven.t WHERE n = 1") == [(0,)]
+
+
+def test_who_goes_on_in_a_transaction_that_the_server_ended_is_told(
+    cluster: Ndb, classpath: str, tmp_path: Path
+) -> None:
+    """By itself NDB says that it committed what it has rolled back, after a lock that was not had and after a double key."""
+    url = f"//127.0.0.1:{cluster.sql[1].port}/driven{OPTIONS}"
+    argv = java(classpath, tmp_path, FAILED, url, "driver", "secret")
+    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said == [
+        "jdbc:mysql: 40001 done done 0",
+        "jdbc:mysql: 23000 done done 0",
+        "jdbc:mysql+ndb: 40001 40001 40001 0",
+        "jdbc:mysql+ndb: 23000 40001 40001 0",
+    ]

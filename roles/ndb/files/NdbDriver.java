@@ -14,6 +14,7 @@ import java.sql.DriverPropertyInfo;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.SQLFeatureNotSupportedException;
+import java.sql.SQLTransactionRollbackException;
 import java.sql.Savepoint;
 import java.sql.Statement;
 import java.util.ArrayList;
@@ -37,7 +38,9 @@ import java.util.logging.Logger;
  * <p>Hive's metastore sets savepoints before what it reads by SQL of its own, and goes back when that failed, to read in another
  * way; and before it commits open_txns. Here a savepoint is a mark in this process. Going back to one is nothing if only queries
  * came after it. Else the whole transaction is rolled back and SQL state 40001 says that it may be tried again. So nothing is
- * ever kept that should have gone.
+ * ever kept that should have gone. Nor is anything lost that should have stayed: a statement that fails in NDB ends the whole
+ * transaction, without a word to who goes on (ER_WARN_ENGINE_TRANSACTION_ROLLBACK is a warning). Here each further statement of
+ * one that has changed or locked something ends with 40001, as with PostgreSQL, which Hive knows.
  *
  * <p>Hive's metastore says that a database is not there if it could not read it, and Spark acts on that. So what only reads does not
  * notice the end of a node, as long as nothing was changed or locked in its transaction: NDB shows each query what is committed
@@ -174,11 +177,14 @@ public final class NdbDriver implements Driver {
     /** A connection: counts what is not a query, so that a mark knows whether anything came after it. */
     private static final class Session implements InvocationHandler {
         private final Source source;
-        private Connection connection;
+        private volatile Connection connection;
+        private volatile boolean closed;
+        private boolean autocommit;
         private long changes;
         /** Whether the transaction has changed or locked anything. */
         private boolean holds;
-        private boolean closed;
+        /** Whether it did and is gone. */
+        private boolean broken;
         /** What the next connection is to be told: the last call of each method that sets something, and the SET statements. */
         private final Map<String, Call> settings = new LinkedHashMap<>();
         private final Set<String> said = new LinkedHashSet<>();
@@ -186,6 +192,7 @@ public final class NdbDriver implements Driver {
         Session(Source source) throws SQLException {
             this.source = source;
             connection = source.open();
+            autocommit = connection.getAutoCommit();
         }
 
         @Override
@@ -198,11 +205,10 @@ public final class NdbDriver implements Driver {
                 case "rollback":
                     if (arguments != null) {
                         goBack((Mark) arguments[0]);
-                        return null;
+                    } else {
+                        rollback();
                     }
-                    // Also if it fails, since then the connection is gone.
-                    holds = false;
-                    break;
+                    return null;
                 case "commit":
                     commit();
                     return null;
@@ -231,25 +237,37 @@ public final class NdbDriver implements Driver {
         }
 
         private Object set(Method method, Object[] arguments) throws Throwable {
-            boolean before = connection.getAutoCommit();
-            Object done = patiently(() -> NdbDriver.invoke(connection, method, arguments));
-            String name = arguments.length > 1 && arguments[0] instanceof String ? (String) arguments[0] : "";
-            settings.put(method.getName() + name, new Call(method, arguments));
-            // To switch autocommit on ends a transaction; what is so already ends none.
-            holds &= before == connection.getAutoCommit();
+            String name = method.getName();
+            boolean ends = name.equals("setAutoCommit") && autocommit != (Boolean) arguments[0];
+            if (ends) {
+                // To switch it on is to commit.
+                refuseIfBroken();
+            }
+            // A pool sets a time-out before it closes what is gone: that is no reason to open another one.
+            Object done = name.equals("setNetworkTimeout")
+                    ? NdbDriver.invoke(connection, method, arguments)
+                    : patiently(() -> NdbDriver.invoke(connection, method, arguments));
+            settings.put(arguments.length > 1 && arguments[0] instanceof String ? name + arguments[0] : name, new Call(method, arguments));
+            if (ends) {
+                autocommit = (Boolean) arguments[0];
+                holds = false;
+            }
             return done;
         }
 
-        /** Do it, and once more after what ended the transaction or the connection if nothing is lost by that. */
+        /** Do it, and again after what ended the transaction or the connection if nothing is lost by that. */
         private Object patiently(Callable work) throws Throwable {
-            boolean again = !holds || connection.getAutoCommit();
+            boolean again = !holds;
+            boolean lost = false;
             for (int attempt = 0; ; attempt++) {
                 try {
                     return work.call();
                 } catch (SQLException error) {
-                    if (!again || attempt == AGAIN || !begunAnew(error)) {
+                    // What ends the second connection as well may be the query's doing.
+                    if (!again || attempt == AGAIN || lost && isLost(error) || !begunAnew(error)) {
                         throw error;
                     }
+                    lost |= isLost(error);
                     try {
                         Thread.sleep(PAUSE << attempt);
                     } catch (InterruptedException interrupted) {
@@ -260,7 +278,14 @@ public final class NdbDriver implements Driver {
             }
         }
 
+        private void refuseIfBroken() throws SQLException {
+            if (broken) {
+                throw new SQLTransactionRollbackException("A statement of this transaction failed, and NDB rolled all of it back", "40001");
+            }
+        }
+
         private void commit() throws SQLException {
+            refuseIfBroken();
             try {
                 connection.commit();
             } catch (SQLException error) {
@@ -269,6 +294,26 @@ public final class NdbDriver implements Driver {
                 }
             }
             holds = false;
+        }
+
+        /** What is gone already is rolled back. */
+        private void rollback() throws SQLException {
+            try {
+                connection.rollback();
+            } catch (SQLException error) {
+                if (closed || !isLost(error) && error.getErrorCode() != TEMPORARY) {
+                    throw error;
+                }
+            }
+            holds = false;
+            broken = false;
+        }
+
+        private void goBack(Mark mark) throws SQLException {
+            if (mark.changes != changes || broken) {
+                rollback();
+                throw new SQLTransactionRollbackException("NDB has no savepoints: the whole transaction was rolled back", "40001");
+            }
         }
 
         /** Whether there is a transaction again, on a connection, after an error that ended it. */
@@ -280,7 +325,7 @@ public final class NdbDriver implements Driver {
                 if (after.getErrorCode() != TEMPORARY) {
                     return false;
                 }
-                if (!connection.getAutoCommit()) {
+                if (!autocommit) {
                     connection.rollback();
                 }
                 return true;
@@ -290,6 +335,7 @@ public final class NdbDriver implements Driver {
             }
         }
 
+        /** Whether it was not closed meanwhile, as another thread may do. */
         private boolean reconnect() throws SQLException {
             Connection next = source.open();
             try (Statement statement = next.createStatement()) {
@@ -299,7 +345,7 @@ public final class NdbDriver implements Driver {
                 for (Call call : settings.values()) {
                     call.on(next);
                 }
-            } catch (SQLException error) {
+            } catch (SQLException | RuntimeException error) {
                 next.close();
                 throw error;
             }
@@ -310,15 +356,10 @@ public final class NdbDriver implements Driver {
             } catch (SQLException error) {
                 // It is gone.
             }
-            return true;
-        }
-
-        private void goBack(Mark mark) throws SQLException {
-            if (mark.changes != changes) {
-                connection.rollback();
-                holds = false;
-                throw new SQLException("NDB has no savepoints: the whole transaction was rolled back", "40001");
+            if (closed) {
+                next.close();
             }
+            return !closed;
         }
 
         /** A statement, which is made again on the next connection. `sql` is null if it is told when it is executed. */
@@ -327,6 +368,7 @@ public final class NdbDriver implements Driver {
             private final String sql;
             private Connection on;
             private Statement statement;
+            private boolean ended;
             /** Whether it was told what cannot be told again: a batch, of which nothing may be left out, or a stream. */
             private boolean unique;
             /** The last call of each method that sets something, and for each parameter. */
@@ -371,13 +413,15 @@ public final class NdbDriver implements Driver {
                     settings.put(parameter ? arguments[0] : name, new Call(method, arguments));
                 } else if (name.equals("clearParameters")) {
                     settings.keySet().removeIf(Integer.class::isInstance);
+                } else if (name.equals("close")) {
+                    ended = true;
                 }
                 return done;
             }
 
             /** Make it again if the connection is another one. */
             private void renew() throws Throwable {
-                if (on == connection) {
+                if (on == connection || ended) {
                     return;
                 }
                 if (unique) {
@@ -394,21 +438,28 @@ public final class NdbDriver implements Driver {
                     renew();
                     return NdbDriver.invoke(statement, method, arguments);
                 };
-                if (begins(text, "SELECT", "SHOW")) {
-                    try {
-                        return patiently(work);
-                    } finally {
-                        holds |= locks(text);
+                refuseIfBroken();
+                boolean held = holds;
+                try {
+                    if (told && begins(text, "SET ")) {
+                        Object done = patiently(work);
+                        said.remove(text);
+                        said.add(text);
+                        return done;
                     }
+                    if (begins(text, "SELECT", "SHOW")) {
+                        Object found = unique ? work.call() : patiently(work);
+                        holds |= !autocommit && locks(text);
+                        return found;
+                    }
+                    changes++;
+                    holds |= !autocommit;
+                    return work.call();
+                } catch (SQLException error) {
+                    // A name that is not there, or a wrong word: NDB was not asked.
+                    broken |= held && (error.getSQLState() == null || !error.getSQLState().startsWith("42"));
+                    throw error;
                 }
-                if (begins(text, "SET ")) {
-                    Object done = work.call();
-                    said.add(text);
-                    return done;
-                }
-                changes++;
-                holds = true;
-                return work.call();
             }
         }
     }
