@@ -201,6 +201,13 @@ class HiveRows(Client):
         """The tables of the database, as HiveServer2 sees them. Raises CommandError."""
         return set(self.beeline(f"SHOW TABLES IN {DATABASE}").split())
 
+    def location(self, table: str) -> str:
+        """Of a table of the database, empty if it is not there any more. Raises CommandError."""
+        if table not in self.tables():
+            return ""
+        lines = self.beeline(f"DESCRIBE FORMATTED {DATABASE}.{table}").splitlines()
+        return next(line.split("\t")[1].strip() for line in lines if line.startswith("Location:"))
+
     def beeline(self, statement: str) -> str:
         """What beeline prints. Raises CommandError, with exit code 124 if it does not end in time."""
         options = ("-n", "hive", "-p", "", "--silent=true", "--outputformat=tsv2", "--showHeader=false")
