@@ -186,6 +186,16 @@ class Probe {
         }
         System.out.print(", rows " + ask("SELECT COUNT(*) FROM driven.t"));
         rest();
+        next("back to a mark before all changes", 0, 0);
+        ask("SELECT COUNT(*) FROM driven.t");
+        Savepoint first = one.setSavepoint();
+        Savepoint second = one.setSavepoint();
+        one.createStatement().execute("INSERT INTO driven.t VALUES (1)");
+        one.rollback(second);
+        one.createStatement().execute("INSERT INTO driven.t VALUES (1)");
+        one.rollback(first);
+        System.out.print("rows " + ask("SELECT COUNT(*) FROM driven.t") + ", commit " + commit());
+        rest();
         next("a wrong name after a change", 0, 0);
         one.createStatement().execute("INSERT INTO driven.t VALUES (1)");
         System.out.print(ask("SELECT * FROM driven.none") + ", rows " + ask("SELECT COUNT(*) FROM driven.t"));
@@ -249,7 +259,7 @@ def test_what_only_reads_goes_on_at_the_next_node_and_what_changes_does_not(
         "a setting: done",
         "a statement to be made: 1",
         "a query after a change: lost",
-        "the end of a change: state 40001",
+        "the end of a change: lost",
         "autocommit after a change: state 40001",
         "going back: done",
         "rows: 0",
@@ -287,8 +297,9 @@ def test_what_a_data_nodes_end_interrupts_is_asked_again_while_nothing_is_lost_b
         "prepared: 17, left 0",
         "for good: error 1297, left 94",
         "another error: error 1205, left 2",
-        "after a change: error 1297, then 40001, commit 40001, back 40001, rows 0, left 2",
+        "after a change: error 1297, then 40001, commit 08007, back 40001, rows 40001, left 40001",
+        "back to a mark before all changes: rows 0, commit done, left 0",
         "a wrong name after a change: error 1146, rows 1, left 0",
-        "after a lock: 0, error 1297, left 40001",
+        "after a lock: 0, error 1297, left 2",
         "each by itself: 7, left 0",
     ]

@@ -183,6 +183,6 @@ def test_who_goes_on_in_a_transaction_that_the_server_ended_is_told(
     assert said == [
         "jdbc:mysql: 40001 done done 0",
         "jdbc:mysql: 23000 done done 0",
-        "jdbc:mysql+ndb: 40001 40001 40001 0",
-        "jdbc:mysql+ndb: 23000 40001 40001 0",
+        "jdbc:mysql+ndb: 40001 40001 08007 0",
+        "jdbc:mysql+ndb: 23000 40001 08007 0",
     ]

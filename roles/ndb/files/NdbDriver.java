@@ -37,10 +37,10 @@ import java.util.logging.Logger;
  *
  * <p>Hive's metastore sets savepoints before what it reads by SQL of its own, and goes back when that failed, to read in another
  * way; and before it commits open_txns. Here a savepoint is a mark in this process. Going back to one is nothing if only queries
- * came after it. Else the whole transaction is rolled back and SQL state 40001 says that it may be tried again. So nothing is
- * ever kept that should have gone. Nor is anything lost that should have stayed: a statement that fails in NDB ends the whole
+ * came after it, and a rollback if only queries came before it. Else the whole transaction is rolled back and SQL state 40001 says
+ * that it may be tried again. So nothing is ever kept that should have gone. Nor is anything lost that should have stayed: a statement that fails in NDB ends the whole
  * transaction, without a word to who goes on (ER_WARN_ENGINE_TRANSACTION_ROLLBACK is a warning). Here each further statement of
- * one that has changed or locked something ends with 40001, as with PostgreSQL, which Hive knows.
+ * one that has changed or locked something ends with 40001 until it is rolled back, as with PostgreSQL, which Hive knows.
  *
  * <p>Hive's metastore says that a database is not there if it could not read it, and Spark acts on that. So what only reads does not
  * notice the end of a node, as long as nothing was changed or locked in its transaction: NDB shows each query what is committed
@@ -60,6 +60,7 @@ public final class NdbDriver implements Driver {
     /** How often a query is asked again after one, and after how many milliseconds first; each time it is twice as long. */
     private static final int AGAIN = 5;
     private static final long PAUSE = 100;
+    private static final String BROKEN = "a statement of this transaction failed, and NDB rolled all of it back";
     /** When the SQL nodes that could not be reached were asked, by host:port, in milliseconds. */
     private static final Map<String, Long> UNREACHED = new ConcurrentHashMap<>();
 
@@ -181,7 +182,10 @@ public final class NdbDriver implements Driver {
         private volatile boolean closed;
         private boolean autocommit;
         private long changes;
-        /** Whether the transaction has changed or locked anything. */
+        /** Which transaction it is. */
+        private long number;
+        /** Whether the transaction has changed anything; whether it has changed or locked anything. */
+        private boolean changed;
         private boolean holds;
         /** Whether it did and is gone. */
         private boolean broken;
@@ -199,7 +203,7 @@ public final class NdbDriver implements Driver {
         public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
             switch (method.getName()) {
                 case "setSavepoint":
-                    return new Mark(arguments == null ? null : (String) arguments[0], changes);
+                    return new Mark(arguments == null ? null : (String) arguments[0], changes, holds, number);
                 case "releaseSavepoint":
                     return null;
                 case "rollback":
@@ -250,7 +254,7 @@ public final class NdbDriver implements Driver {
             settings.put(arguments.length > 1 && arguments[0] instanceof String ? name + arguments[0] : name, new Call(method, arguments));
             if (ends) {
                 autocommit = (Boolean) arguments[0];
-                holds = false;
+                ended();
             }
             return done;
         }
@@ -280,12 +284,22 @@ public final class NdbDriver implements Driver {
 
         private void refuseIfBroken() throws SQLException {
             if (broken) {
-                throw new SQLTransactionRollbackException("A statement of this transaction failed, and NDB rolled all of it back", "40001");
+                throw new SQLTransactionRollbackException(BROKEN, "40001");
             }
         }
 
+        private void ended() {
+            number++;
+            changed = false;
+            holds = false;
+            broken = false;
+        }
+
         private void commit() throws SQLException {
-            refuseIfBroken();
+            if (broken) {
+                // A pool gives up the connection of a commit that failed so; DataNucleus never gives back one that failed otherwise.
+                throw new SQLException("Nothing was committed: " + BROKEN, "08007");
+            }
             try {
                 connection.commit();
             } catch (SQLException error) {
@@ -293,7 +307,7 @@ public final class NdbDriver implements Driver {
                     throw error;
                 }
             }
-            holds = false;
+            ended();
         }
 
         /** What is gone already is rolled back. */
@@ -305,15 +319,21 @@ public final class NdbDriver implements Driver {
                     throw error;
                 }
             }
-            holds = false;
-            broken = false;
+            ended();
         }
 
         private void goBack(Mark mark) throws SQLException {
-            if (mark.changes != changes || broken) {
-                rollback();
+            if (mark.changes == changes && !broken) {
+                return;
+            }
+            rollback();
+            if (mark.holds || mark.number != number - 1) {
+                holds = true;
+                broken = true;
                 throw new SQLTransactionRollbackException("NDB has no savepoints: the whole transaction was rolled back", "40001");
             }
+            // It goes on from there, with the marks that were set before.
+            number--;
         }
 
         /** Whether there is a transaction again, on a connection, after an error that ended it. */
@@ -439,7 +459,9 @@ public final class NdbDriver implements Driver {
                     return NdbDriver.invoke(statement, method, arguments);
                 };
                 refuseIfBroken();
-                boolean held = holds;
+                // Of a batch some may have been done.
+                boolean held = holds || !autocommit && method.getName().endsWith("Batch");
+                boolean lost = changed || held && !holds;
                 try {
                     if (told && begins(text, "SET ")) {
                         Object done = patiently(work);
@@ -454,10 +476,14 @@ public final class NdbDriver implements Driver {
                     }
                     changes++;
                     holds |= !autocommit;
-                    return work.call();
+                    Object done = work.call();
+                    changed |= !autocommit;
+                    return done;
                 } catch (SQLException error) {
-                    // A name that is not there, or a wrong word: NDB was not asked.
-                    broken |= held && (error.getSQLState() == null || !error.getSQLState().startsWith("42"));
+                    // A name that is not there, or a wrong word: NDB was not asked. Where only locks are lost, Hive's mutex goes on to
+                    // its next SELECT ... FOR UPDATE, and never rolls back.
+                    boolean ended = error.getErrorCode() == TEMPORARY ? lost : held;
+                    broken |= ended && (error.getSQLState() == null || !error.getSQLState().startsWith("42"));
                     throw error;
                 }
             }
@@ -496,10 +522,14 @@ public final class NdbDriver implements Driver {
     private static final class Mark implements Savepoint {
         private final String name;
         private final long changes;
+        private final boolean holds;
+        private final long number;
 
-        Mark(String name, long changes) {
+        Mark(String name, long changes, boolean holds, long number) {
             this.name = name;
             this.changes = changes;
+            this.holds = holds;
+            this.number = number;
         }
 
         @Override
