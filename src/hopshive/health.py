@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hopshive.components import COMPONENTS
 from hopshive.namenode.rpc import Call, ConnectionLostError, NotHadoopError, RemoteError, answer_of
-from hopshive.thrift_wire import Fields, ThriftError, TType, call
+from hopshive.thrift_wire import Closed, Fields, SocketStream, ThriftError, TType, call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -84,31 +84,11 @@ class Answer:
 # --- plumbing ---------------------------------------------------------------------------------------------------------
 
 
-class _Connection:
-    """A TCP connection that reads exactly as much as it is asked for."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-
-    def write(self, data: bytes) -> None:
-        self._connection.sendall(data)
-
-    def read(self, size: int) -> bytes:
-        parts = []
-        while size:
-            part = self._connection.recv(min(size, 65536))
-            if not part:
-                raise NoAnswer("the connection was closed in the middle of an answer")
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
-
-
 @contextmanager
-def _connect(host: str, port: int, timeout: float) -> Iterator[_Connection]:
+def _connect(host: str, port: int, timeout: float) -> Iterator[SocketStream]:
     try:
         with socket.create_connection((host, port), timeout=timeout) as connection:
-            yield _Connection(connection)
+            yield SocketStream(connection)
     except TimeoutError:
         raise NoAnswer(f"nothing came back within {timeout:.0f} s") from None
     except OSError as error:
@@ -181,7 +161,7 @@ def ask_zookeeper(target: Target, timeout: float) -> Facts:
         while True:
             try:
                 reply += connection.read(1)
-            except NoAnswer:
+            except Closed:
                 break
     return parse_srvr(reply.decode(errors="replace"))
 
@@ -454,7 +434,7 @@ _SUCCESS: Final = (0, 1)
 class _SaslStream:
     """After the handshake each message goes in a frame: four bytes of length, then the bytes."""
 
-    def __init__(self, connection: _Connection, user: str, password: str) -> None:
+    def __init__(self, connection: SocketStream, user: str, password: str) -> None:
         self._connection = connection
         self._frame = b""
         self._negotiate(_SASL_START, b"PLAIN")

@@ -62,6 +62,10 @@ class Stream(Protocol):
         """Return exactly `size` bytes."""
 
 
+class Closed(ConnectionError):
+    """The other side closed the connection in order, before all that was asked for had come."""
+
+
 class SocketStream:
     """A connected socket as a stream; the socket is the caller's to close."""
 
@@ -73,12 +77,12 @@ class SocketStream:
         self._connection.sendall(data)
 
     def read(self, size: int) -> bytes:
-        """Return exactly `size` bytes. Raises OSError, and ConnectionError if the other side closes before."""
+        """Return exactly `size` bytes. Raises OSError, and of these Closed if the other side closes before."""
         parts = []
         while size:
             part = self._connection.recv(min(size, 65536))
             if not part:
-                raise ConnectionError("the connection was closed in the middle of an answer")
+                raise Closed("the connection was closed in the middle of an answer")
             parts.append(part)
             size -= len(part)
         return b"".join(parts)
