@@ -36,16 +36,17 @@ def judge(site: Site, ledger: Ledger, hive: HiveRows) -> Verdict:
     """Look at everything, with no client at work.
 
     Where a metastore fails once in the middle of CREATE TABLE, Spark keeps the table in a form of its own, which has no
-    directory: nothing was deleted of such a one, and no write lost.
+    directory: nothing was deleted of such a one, and no write lost. One that was dropped is to be gone in any form.
     """
     healed = site.wait_healthy(HEALED)
     begin = time.monotonic()
     while True:
         with ledger.lock:
-            gone = set(ledger.deleted) | ledger.dropped
+            deleted = set(ledger.deleted)
+            gone = deleted | ledger.dropped
             wanted = set(ledger.tables)
         there = _patiently(hive.tables)
-        there -= {name for name in gone & there if _is_sparks_own(hive, name)}
+        there -= {name for name in deleted & there if _is_sparks_own(hive, name)}
         if not gone & there or time.monotonic() - begin > CAUGHT_UP:
             break
         time.sleep(1)
