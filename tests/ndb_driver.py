@@ -20,8 +20,13 @@ def compile_driver(connector_home: Path, directory: Path) -> str:
     """The class path with the compiled driver; skips the test without a compiler."""
     if subprocess.run(["javac", "-version"], capture_output=True, check=False).returncode:
         pytest.skip("no Java compiler: apt-get install openjdk-17-jdk-headless")
-    subprocess.run(["javac", "-cp", f"{connector_home}/*", "-d", str(directory), str(DRIVER)], check=True)
+    build_driver(connector_home, directory)
     return f"{directory}:{connector_home}/*"
+
+
+def build_driver(connector_home: Path, directory: Path) -> None:
+    """Compile the driver, its classes into that directory."""
+    subprocess.run(["javac", "-cp", f"{connector_home}/*", "-d", str(directory), str(DRIVER)], check=True)
 
 
 def java(classpath: str, directory: Path, program: str, *arguments: str) -> list[str]:

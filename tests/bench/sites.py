@@ -19,6 +19,7 @@ from hopshive import schema
 from hopshive.health import Target, wait_for
 from tests.metastore_db import Metastore, own_names, stock_metastore
 from tests.ndb import run_ndb, unpack_ndb
+from tests.ndb_driver import build_driver
 from tests.servers import MariaDB, free_port, run_java, run_mariadb, unpack, write_site
 from tests.warehouse.hiveserver2 import HiveSession
 
@@ -195,8 +196,7 @@ def compile_driver(rig: Rig) -> Path:
     services = home / "META-INF" / "services"
     services.mkdir(parents=True, exist_ok=True)
     (services / "java.sql.Driver").write_text("hopshive.NdbDriver\n")
-    source = ROOT / "roles" / "ndb" / "files" / "NdbDriver.java"
-    subprocess.run(["javac", "-cp", f"{rig.connector}/*", "-d", str(home), str(source)], check=True)
+    build_driver(rig.connector, home)
     return home
 
 
