@@ -5,19 +5,19 @@ from __future__ import annotations
 import functools
 import subprocess
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hopshive import health
 from tests.faults import told
 from tests.faults.disk import SMALL, small_disk
-from tests.faults.site import PORTS
+from tests.faults.site import NAMENODE_RPC, PORTS
 from tests.warehouse.hosts import ROOT, CommandError
 from tests.warehouse.service import Service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tests.faults.site import Site
     from tests.warehouse.hosts import Host, Lab
@@ -111,24 +111,27 @@ def _part(ports: Sequence[int], group: str) -> Callable[[Site], Outcome]:
 
     def cause(site: Site) -> Outcome:
         host = site.active("cleaner")
-        owner = ("-m", "owner", "--uid-owner", str(CLEANER_UID), "-j", "DROP")
-        rules = [
-            ["OUTPUT", "-p", "tcp", "-d", other.address, "--dport", str(port), *owner]
-            for other in site.lab.group(group)
-            for port in ports
-        ]
-        added = []
-        try:
-            for rule in rules:
-                netns(host, "iptables", "-I", *rule)
-                added.append(rule)
+        with parted(host, CLEANER_UID, [(other.address, port) for other in site.lab.group(group) for port in ports]):
             time.sleep(AWAY)
-        finally:
-            for rule in added:
-                netns(host, "iptables", "-D", *rule)
         return Outcome(host.name)
 
     return cause
+
+
+@contextmanager
+def parted(host: Host, uid: int, to: Iterable[tuple[str, int]]) -> Iterator[None]:
+    """What a user of a host sends to those addresses and ports is lost."""
+    added: list[list[str]] = []
+    try:
+        for address, port in to:
+            rule = ["OUTPUT", "-p", "tcp", "-d", address, "--dport", str(port)]
+            rule += ["-m", "owner", "--uid-owner", str(uid), "-j", "DROP"]
+            netns(host, "iptables", "-I", *rule)
+            added.append(rule)
+        yield
+    finally:
+        for rule in added:
+            netns(host, "iptables", "-D", *rule)
 
 
 def netns(host: Host, *command: str) -> None:
@@ -344,7 +347,7 @@ def catalogue() -> Iterator[Fault]:
     yield Fault("metastore frozen for 15 s", _freeze("metastore", 15), ("metastore",), METASTORE, short=True)
     yield Fault("cleaner parted from the database", _part([3306], "mariadb"), ("mariadb", "cleaner"))
     yield Fault("cleaner parted from the database", _part([3306], "ndb_sql"), ("ndb_sql", "cleaner"))
-    yield Fault("cleaner parted from the NameNodes", _part([8020], "namenode"), ("cleaner",))
+    yield Fault("cleaner parted from the NameNodes", _part([NAMENODE_RPC], "namenode"), ("cleaner",))
     yield Fault("disk full on a DataNode", _datanode_full, ("datanode", "cleaner"))
     yield Fault("disk full on a NameNode's edits", _namenode_full, ("journalnode", "cleaner"))
     yield Fault("disk full on the only NameNode's edits", _namenode_full, ("cleaner",), ANY, lacks=("journalnode",))

@@ -29,6 +29,8 @@ PORTS = {
     "cleaner": 9853,
     "server2": 10000,
 }
+# Where a NameNode listens for HDFS clients; its port above answers people.
+NAMENODE_RPC = 8020
 
 
 class Site:
@@ -89,7 +91,7 @@ class Site:
 
     def namenode(self) -> NameNode:
         """A client of the active NameNode."""
-        return NameNode([(host.address, 8020) for host in self.lab.group("namenode")], user="hive")
+        return NameNode([(host.address, NAMENODE_RPC) for host in self.lab.group("namenode")], user="hive")
 
     def cleaners(self) -> list[Cleaner]:
         """The daemons."""

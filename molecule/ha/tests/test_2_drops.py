@@ -12,7 +12,8 @@ import pytest
 
 from hopshive.mirror.drops import SETTLE
 from hopshive.thrift_wire import SocketStream, ThriftError, TType, call
-from tests.faults.catalogue import comes, netns
+from tests.faults.catalogue import comes, parted
+from tests.faults.site import NAMENODE_RPC
 from tests.warehouse.database import MetastoreDatabase
 from tests.warehouse.hiveserver2 import HiveSession
 
@@ -54,18 +55,6 @@ def drop(host: Host, table: str) -> None:
         call(SocketStream(connection), "drop_table", arguments)
 
 
-@contextmanager
-def without_namenodes(host: Host) -> Iterator[None]:
-    """What Hive's services on a host send to NameNodes is lost."""
-    uid = host.run("id", "-u", "hive").stdout.strip()
-    rule = ["OUTPUT", "-p", "tcp", "--dport", "8020", "-m", "owner", "--uid-owner", uid, "-j", "DROP"]
-    netns(host, "iptables", "-I", *rule)
-    try:
-        yield
-    finally:
-        netns(host, "iptables", "-D", *rule)
-
-
 def make(site: Site, session: HiveSession, database: MetastoreDatabase, table: str) -> tuple[int, str]:
     """A table that the cleaner has written down, with something in its directory; its number and its path."""
     session.execute(f"CREATE TABLE {DATABASE}.{table} (a INT)")
@@ -85,6 +74,7 @@ def dropped_without_namenodes(site: Site, host: Host, table: str, number: int) -
     """The rows go, the directory stays: the metastore lost its NameNodes after it had asked them whether it may delete."""
     database = MetastoreDatabase(site.lab)
     thread = threading.Thread(target=drop, args=(host, table))
+    uid = int(host.run("id", "-u", "hive").stdout)
     try:
         # The lock keeps it in the middle of its rows. Not one of TBLS: that row NDB locks to read it, before HDFS is asked.
         ((descriptor,),) = database.execute("SELECT SD_ID FROM TBLS WHERE TBL_ID = %s", (number,))
@@ -92,7 +82,7 @@ def dropped_without_namenodes(site: Site, host: Host, table: str, number: int) -
         database.execute("SELECT SD_ID FROM SDS WHERE SD_ID = %s FOR UPDATE", (descriptor,))
         thread.start()
         assert comes(lambda: waits_for(database, descriptor), 20, AGAIN), "it does not come to its rows"
-        with without_namenodes(host):
+        with parted(host, uid, [(other.address, NAMENODE_RPC) for other in site.lab.group("namenode")]):
             database.execute("COMMIT")
             assert comes(lambda: not database.execute("SELECT 1 FROM TBLS WHERE TBL_ID = %s", (number,)), 20, AGAIN)
             yield
