@@ -15,27 +15,40 @@ if TYPE_CHECKING:
 
     from molecule.ha.tests.conftest import Play
     from tests.faults.site import Site
+    from tests.warehouse.hosts import Host
 
 
 @pytest.mark.long
 def test_a_replica_and_workers_are_added_and_leave_again(
     site: Site, play: Play, inventory_with: Callable[..., Path]
 ) -> None:
-    one, three = site.lab.hosts["failover-one"], site.lab.hosts["failover-three"]
-    grown = inventory_with(metastore=[three.name], nodemanager=[one.name])
+    one, three = site.lab.group("namenode")[0], site.lab.one("client")
+    added = {"metastore": three, "nodemanager": one}
+    # All nodes of NDB Cluster are told of a new one.
+    limit = ("--limit", f"{one.name},{three.name}")
+    if site.lab.group("ndb_sql"):
+        added["ndb_sql"] = three
+        limit = ()
+    grown = inventory_with(**{component: [host.name] for component, host in added.items()})
     # A Tez session of HiveServer2 may be there, which does not end.
     soon = ("-e", "nodemanager_drain_timeout=20")
     # No three NodeManagers are full at once here.
     crowded = ("-e", "preflight_memory_ratio=1.5")
-    done = play("site.yml", "--limit", f"{one.name},{three.name}", *crowded, inventory=grown)
+    done = play("site.yml", *limit, *crowded, inventory=grown)
     assert done.returncode == 0, done.stdout[-3000:]
-    for component, host in (("metastore", three), ("nodemanager", one)):
-        wait_for(site.target(component, host), 60)
+    for component in ("metastore", "nodemanager"):
+        wait_for(site.target(component, added[component]), 60)
     assert f"thrift://{three.name}:9083" in three.run("cat", "/etc/hive/conf/hive-site.xml").stdout
+    leaving = [("metastore", three), ("nodemanager", one), ("datanode", one)]
+    if "ndb_sql" in added:
+        assert connected(three, 3306) == {three.address}
+        refused = play("playbooks/decommission.yml", *named("ndb_sql", three), inventory=grown)
+        assert "asks this SQL node first" in " ".join(refused.stdout.split()), refused.stdout[-3000:]
+        assert three.run("systemctl", "is-active", "ndb-sql").stdout == "active\n"
+        leaving.insert(1, ("ndb_sql", three))
 
-    for component, host in (("metastore", three), ("nodemanager", one), ("datanode", one)):
-        leaving = ("-e", f"component={component}", "-e", f"host={host.name}")
-        done = play("playbooks/decommission.yml", *soon, *leaving, inventory=grown)
+    for component, host in leaving:
+        done = play("playbooks/decommission.yml", *soon, *named(component, host), inventory=grown)
         assert done.returncode == 0, done.stdout[-3000:]
         with pytest.raises(NoAnswer):
             wait_for(site.target(component, host), 1)
@@ -47,8 +60,18 @@ def test_a_replica_and_workers_are_added_and_leave_again(
     done = play(*again, inventory=grown)
     assert done.returncode == 0, done.stdout[-3000:]
     wait_for(site.target("nodemanager", one), 60)
-    leaving = ("-e", "component=nodemanager", "-e", f"host={one.name}")
-    assert play("playbooks/decommission.yml", *soon, *leaving, inventory=grown).returncode == 0
+    assert play("playbooks/decommission.yml", *soon, *named("nodemanager", one), inventory=grown).returncode == 0
+
+
+def named(component: str, host: Host) -> tuple[str, ...]:
+    """What decommission.yml is to take out."""
+    return ("-e", f"component={component}", "-e", f"host={host.name}")
+
+
+def connected(host: Host, port: int) -> set[str]:
+    """The addresses at which Hive's services on a host use a port of others."""
+    lines = host.run("ss", "-Htn", "state", "established", f"( dport = :{port} )").stdout.splitlines()
+    return {line.split()[-1].rpartition(":")[0].removeprefix("[::ffff:").removesuffix("]") for line in lines}
 
 
 def test_a_host_is_deployed_while_another_one_is_down(site: Site, play: Play) -> None:
@@ -65,7 +88,7 @@ def test_a_host_is_deployed_while_another_one_is_down(site: Site, play: Play) ->
 @pytest.mark.long
 def test_a_hiveserver2_leaves_the_discovery_first(site: Site, play: Play) -> None:
     host = site.lab.group("server2")[1]
-    done = play("playbooks/decommission.yml", "-e", "component=server2", "-e", f"host={host.name}")
+    done = play("playbooks/decommission.yml", *named("server2", host))
     assert done.returncode == 0, done.stdout[-3000:]
     with pytest.raises(NoAnswer):
         wait_for(site.target("server2", host), 1)
@@ -77,20 +100,18 @@ def test_a_hiveserver2_leaves_the_discovery_first(site: Site, play: Play) -> Non
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "Nothing was changed. Name the component"),
-        (["-e", "component=zookeeper", "-e", "host=failover-one"], "Nothing was changed. Name the component"),
-        (["-e", "component=metastore"], "Nothing was changed. Name the host"),
-        (
-            ["-e", "component=metastore", "-e", "host=failover-three"],
-            "Name the host: -e host= one of failover-one, failover-two",
-        ),
-        (
-            ["-e", "component=datanode", "-e", "host=failover-two", "-e", "cluster_replication=3"],
-            "each block has 3 copies",
-        ),
+        ("", "Nothing was changed. Name the component"),
+        ("--limit {two}", "Nothing was changed. Name the component"),
+        ("-e component=zookeeper -e host={one}", "Nothing was changed. Name the component"),
+        ("-e component=metastore", "Nothing was changed. Name the host"),
+        ("-e component=metastore -e host={three}", "Name the host: -e host= one of {one}, {two}."),
+        ("-e component=metastore -e host={one} --limit {two}", "one of {one}, {two}, within --limit {two}."),
+        ("-e component=datanode -e host={two} -e cluster_replication=3", "each block has 3 copies"),
     ],
 )
-def test_what_cannot_go_is_told(play: Play, arguments: list[str], sentence: str) -> None:
-    done = play("playbooks/decommission.yml", *arguments)
+def test_what_cannot_go_is_told(site: Site, play: Play, arguments: str, sentence: str) -> None:
+    one, two = (host.name for host in site.lab.group("metastore"))
+    names = {"one": one, "two": two, "three": site.lab.one("client").name}
+    done = play("playbooks/decommission.yml", *arguments.format_map(names).split())
     assert done.returncode != 0
-    assert sentence in " ".join(done.stdout.split())
+    assert sentence.format_map(names) in " ".join(done.stdout.split())
