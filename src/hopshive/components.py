@@ -43,7 +43,7 @@ COMPONENTS: Mapping[str, Component] = {
         Component("zookeeper", "zookeeper"),
         # The edits of several NameNodes, and beside each of those its failover controller.
         Component("journalnode", "hadoop-hdfs-journalnode", required=False),
-        Component("namenode", "hadoop-hdfs-namenode", beside=("hadoop-hdfs-zkfc",)),
+        Component("namenode", "hadoop-hdfs-namenode", beside=("hadoop-hdfs-zkfc", "hadoop-hdfs-namenode-watchdog")),
         Component("datanode", "hadoop-hdfs-datanode"),
         Component("resourcemanager", "hadoop-yarn-resourcemanager", beside=("hadoop-yarn-resourcemanager-watchdog",)),
         Component("nodemanager", "hadoop-yarn-nodemanager"),
