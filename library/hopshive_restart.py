@@ -148,7 +148,7 @@ waited:
   sample: 6.5
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ansible.module_utils.hopshive_module import importing, start
 
@@ -170,9 +170,10 @@ def edits_checks(target: health.Target) -> dict[str, rolling.Check]:
     return {"others_check": others, "own_check": lambda timeout: edits.wait_taken(target.namenode, timeout)}
 
 
-def unused_check(target: health.Target) -> Callable[[], None] | None:
-    """Of an SQL node, that no metastore of another host works with it, since its own one was away."""
-    return (lambda: health.wait_unused(target, LEAVE)) if target.kind == "ndb_sql" else None
+def unused_check(target: health.Target, others: Sequence[str]) -> Callable[[], None] | None:
+    """Of an SQL node, that no metastore of another one's host works with it, since its own one was away."""
+    hosts = [other.rpartition(":")[0] for other in others]
+    return (lambda: health.wait_unused(target, hosts, LEAVE)) if target.kind == "ndb_sql" else None
 
 
 def main() -> None:
@@ -230,7 +231,7 @@ def main() -> None:
                 own_command=parameters["own_command"],
                 others_command=parameters["others_command"],
                 **edits_checks(target),
-                unused=unused_check(target),
+                unused=unused_check(target, parameters["others"]),
             ),
             module.run_command,
             parameters["timeout"],

@@ -195,17 +195,17 @@ def ask_ndb_sql(target: Target, timeout: float) -> Facts:
     return {"version": version, "data_nodes": int(nodes)}
 
 
-def strangers(target: Target, timeout: float) -> list[str]:
-    """From which other hosts an SQL node is used right now by the user who asks, who sees nobody else's connections. As `Ask`."""
-    own = {"127.0.0.1", "::1", *_addresses(target.host)}
+def strangers(target: Target, hosts: Sequence[str], timeout: float) -> list[str]:
+    """From which of these hosts an SQL node is used right now by the user who asks, the only one he sees. As `Ask`."""
+    asked = {address for host in hosts for address in _addresses(host)} - {"127.0.0.1", "::1", *_addresses(target.host)}
     names = {str(row[2]).rpartition(":")[0] or str(row[2]) for row in _rows(target, timeout, "SHOW PROCESSLIST")}
-    return sorted(name for name in names if name not in own and not own & _addresses(name))
+    return sorted(name for name in names if asked & {name, *_addresses(name)})
 
 
-def wait_unused(target: Target, timeout: float) -> None:
-    """Until nobody of another host uses an SQL node any more. Raises NoAnswer, WrongAnswer."""
+def wait_unused(target: Target, hosts: Sequence[str], timeout: float) -> None:
+    """Until nobody of these other hosts uses an SQL node any more. Raises NoAnswer, WrongAnswer."""
     deadline = time.monotonic() + timeout
-    while found := strangers(target, ATTEMPT_TIMEOUT):
+    while found := strangers(target, hosts, ATTEMPT_TIMEOUT):
         if time.monotonic() > deadline:
             raise NoAnswer(
                 f"{target.user} at {', '.join(found)} is still connected to {target.place} after {timeout:.0f} s."
@@ -326,14 +326,22 @@ def _listed_live(namenode: str, datanode: str, timeout: float) -> str:
 
 
 def ask_datanode_leaving(target: Target, timeout: float) -> Facts:
-    """Whether the active NameNode has copied everything that this DataNode holds (`namenode`; `host:port` is its data port)."""
+    """Whether the active NameNode has copied everything that this DataNode holds (`namenode`; `host:port` is its data port).
+
+    Of one that is dead, or that it does not know, it is enough that no block has fewer copies than it should have.
+    """
 
     def state(url: str) -> str:
         base = url.rstrip("/")
         _active(base, True, timeout)
         info = bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout)
-        live = json.loads(info.get("LiveNodes") or "{}")
-        return str(live.get(target.place, {}).get("adminState", "gone"))
+        nodes = {**json.loads(info.get("DeadNodes") or "{}"), **json.loads(info.get("LiveNodes") or "{}")}
+        found = str(nodes.get(target.place, {}).get("adminState", "unknown"))
+        if target.place in json.loads(info.get("LiveNodes") or "{}") or found == "Decommissioned":
+            return found
+        blocks = bean(base, "Hadoop:service=NameNode,name=FSNamesystem", timeout)
+        lacking = int(blocks.get("UnderReplicatedBlocks", 0)) + int(blocks.get("MissingBlocks", 0))
+        return f"not live, and that {lacking} blocks have too few copies" if lacking else "gone"
 
     found = _first(target.namenode, state)
     if found not in ("Decommissioned", "gone"):

@@ -6,6 +6,7 @@ Those of YARN and Hive are asked on a whole warehouse: molecule/default/tests/te
 from __future__ import annotations
 
 import io
+import json
 import re
 import socket
 import threading
@@ -232,12 +233,14 @@ def test_who_is_connected_from_elsewhere_is_told_and_waited_for(mariadb: MariaDB
         root.execute("CREATE USER hive@'127.0.0.%' IDENTIFIED BY 'secret'")
         try:
             with pymysql.connect(**login):
-                assert strangers(target, 5) == []
+                assert strangers(target, ["127.0.0.1", "127.0.0.2"], 5) == []
             with pymysql.connect(**login, bind_address="127.0.0.2"):
-                assert strangers(target, 5) == ["127.0.0.2"]
+                # One without an SQL node of its own will not leave.
+                assert strangers(target, ["127.0.0.3", "nowhere.invalid"], 5) == []
+                assert strangers(target, ["127.0.0.2"], 5) == ["127.0.0.2"]
                 with pytest.raises(NoAnswer, match=r"^hive at 127\.0\.0\.2 is still connected to .* after 1 s\.$"):
-                    wait_unused(target, 1)
-            wait_unused(target, 5)
+                    wait_unused(target, ["127.0.0.2"], 1)
+            wait_unused(target, ["127.0.0.2"], 5)
         finally:
             root.execute("DROP USER hive@'127.0.0.%'")
 
@@ -285,6 +288,36 @@ def test_a_namenode_in_safe_mode_and_a_datanode_it_does_not_know_do_not_pass(mon
     assert health.ask_namenode(Target("namenode", "h", 1, safe_mode=True), 1)["state"] == "active"
     with pytest.raises(NoAnswer, match=r"does not list worker1:9866 among its live DataNodes \(worker2:9866\)"):
         health.ask_datanode(Target("datanode", "h", 1, namenode=["http://n"]), 1)
+
+
+@pytest.mark.parametrize(
+    ("node", "lacking", "sentence"),
+    [
+        ({"LiveNodes": "Decommission In Progress"}, 0, "is Decommission In Progress; hdfs dfsadmin -report"),
+        ({"LiveNodes": "Decommissioned"}, 5, ""),
+        ({"DeadNodes": "Decommissioned"}, 5, ""),
+        ({"DeadNodes": "In Service"}, 5, "is not live, and that 5 blocks have too few copies"),
+        ({}, 5, "is not live, and that 5 blocks have too few copies"),
+        ({}, 0, ""),
+    ],
+)
+def test_a_datanode_leaves_when_its_blocks_are_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, node: dict[str, str], lacking: int, sentence: str
+) -> None:
+    nodes = {group: json.dumps({"worker1:9866": {"adminState": state}}) for group, state in node.items()}
+    beans = {
+        "FSNamesystemState": {"FSState": "Operational"},
+        "NameNodeInfo": {"Safemode": "", "LiveNodes": "{}", "DeadNodes": "{}", **nodes},
+        "NameNodeStatus": {"State": "active"},
+        "FSNamesystem": {"UnderReplicatedBlocks": lacking - 2 if lacking else 0, "MissingBlocks": 2 if lacking else 0},
+    }
+    monkeypatch.setattr(health, "fetch_json", lambda url, _: {"beans": [beans[url.rpartition("name=")[2]]]})
+    target = Target("datanode_leaving", "worker1", 9866, namenode=["http://n"])
+    if sentence:
+        with pytest.raises(NoAnswer, match=re.escape(sentence)):
+            health.ask_datanode_leaving(target, 1)
+    else:
+        assert health.ask_datanode_leaving(target, 1)["state"] in ("decommissioned", "gone")
 
 
 # --- the cleaner ------------------------------------------------------------------------------------------------------
