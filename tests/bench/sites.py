@@ -66,9 +66,6 @@ def role_settings(database: str, directory: Path) -> dict[str, Any]:
     if done.returncode:
         raise RuntimeError(f"the settings of the roles cannot be rendered: {done.stdout[-3000:]}{done.stderr[-3000:]}")
     found: dict[str, Any] = json.loads(path.read_text())
-    # For as many metastores as there may be; the roles count those of the inventory.
-    for server in ("mariadb", "ndb_sql"):
-        found[server]["max_connections"] = 50 + 40 * (REPLICAS + 1)
     return found
 
 
