@@ -7,8 +7,7 @@ from typing import Any
 
 # Sections of nodes whose number is kept where they run, and the variable that sets it.
 VARIABLES = {"ndbd": "ndb_data_id", "mysqld": "ndb_sql_id"}
-# As roles/ndb_management writes it.
-_NODE = re.compile(rf"^\[({'|'.join(VARIABLES)})\]\nNodeId = (\d+)\nHostName = (\S+)$", re.MULTILINE)
+_SETTING = re.compile(r"^\s*(\w+)\s*[=:]\s*(\S+)", re.MULTILINE)
 
 
 def ndb_conflicts(new: str, old: str) -> list[str]:
@@ -37,10 +36,14 @@ def ndb_conflicts(new: str, old: str) -> list[str]:
 
 
 def _numbers(text: str) -> dict[str, dict[str, str]]:
-    """The numbers of a configuration's nodes, by their host, by section."""
+    """The numbers of a configuration's nodes, by their host, by section; whether the role wrote it or somebody by hand."""
     found: dict[str, dict[str, str]] = {section: {} for section in VARIABLES}
-    for section, number, host in _NODE.findall(text):
-        found[section][host] = number
+    for part in re.split(r"^\[", text, flags=re.MULTILINE):
+        section = part.partition("]")[0].strip().lower()
+        settings = {name.lower(): value for name, value in _SETTING.findall(part)}
+        number = settings.get("nodeid", settings.get("id"))
+        if section in found and number and "hostname" in settings:
+            found[section][settings["hostname"]] = number
     return found
 
 

@@ -328,17 +328,17 @@ def _listed_live(namenode: str, datanode: str, timeout: float) -> str:
 def ask_datanode_leaving(target: Target, timeout: float) -> Facts:
     """Whether the active NameNode has copied everything that this DataNode holds (`namenode`; `host:port` is its data port).
 
-    Of one that is dead, or that it does not know, it is enough that no block has fewer copies than it should have.
+    One that is dead counts as decommissioned at once. So of that, and of one that it does not know, it is asked whether any block
+    has fewer copies than it should have.
     """
 
     def state(url: str) -> str:
         base = url.rstrip("/")
         _active(base, True, timeout)
         info = bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout)
-        nodes = {**json.loads(info.get("DeadNodes") or "{}"), **json.loads(info.get("LiveNodes") or "{}")}
-        found = str(nodes.get(target.place, {}).get("adminState", "unknown"))
-        if target.place in json.loads(info.get("LiveNodes") or "{}") or found == "Decommissioned":
-            return found
+        live = json.loads(info.get("LiveNodes") or "{}")
+        if target.place in live:
+            return str(live[target.place].get("adminState"))
         blocks = bean(base, "Hadoop:service=NameNode,name=FSNamesystem", timeout)
         lacking = int(blocks.get("UnderReplicatedBlocks", 0)) + int(blocks.get("MissingBlocks", 0))
         return f"not live, and that {lacking} blocks have too few copies" if lacking else "gone"
@@ -346,7 +346,7 @@ def ask_datanode_leaving(target: Target, timeout: float) -> Facts:
     found = _first(target.namenode, state)
     if found not in ("Decommissioned", "gone"):
         raise NoAnswer(
-            f"the NameNode says that {target.place} is {found}; hdfs dfsadmin -report tells how much is left"
+            f"the NameNode says that {target.place} is {found}; hdfs dfsadmin -report tells how much is left, hdfs fsck / of what"
         )
     return {"state": found.lower()}
 

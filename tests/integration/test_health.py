@@ -295,7 +295,8 @@ def test_a_namenode_in_safe_mode_and_a_datanode_it_does_not_know_do_not_pass(mon
     [
         ({"LiveNodes": "Decommission In Progress"}, 0, "is Decommission In Progress; hdfs dfsadmin -report"),
         ({"LiveNodes": "Decommissioned"}, 5, ""),
-        ({"DeadNodes": "Decommissioned"}, 5, ""),
+        ({"DeadNodes": "Decommissioned"}, 5, "is not live, and that 5 blocks have too few copies"),
+        ({"DeadNodes": "Decommissioned"}, 0, ""),
         ({"DeadNodes": "In Service"}, 5, "is not live, and that 5 blocks have too few copies"),
         ({}, 5, "is not live, and that 5 blocks have too few copies"),
         ({}, 0, ""),

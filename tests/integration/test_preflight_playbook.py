@@ -96,6 +96,14 @@ def test_an_even_quorum_and_a_typo_stop_the_run_together(site: Site) -> None:
     assert "2. The variable cluster_metastor_port is unknown: did you mean cluster_metastore_port?" in output
 
 
+def test_two_hosts_with_one_id_stop_the_run(site: Site) -> None:
+    # By its place worker2 is number 2.
+    site.groups["zookeeper"] = {"hosts": {"worker1": {"zookeeper_id": 2}, "worker2": {}, "worker3": {}}}
+    changed, output = site.run()
+    assert not changed
+    assert "zookeeper_id is 2 for worker1, worker2: give each host of the group zookeeper its own" in output
+
+
 def test_a_missing_password_stops_the_run_and_names_its_vault(site: Site) -> None:
     del site.variables["cluster_metastore_database_password"]
     changed, output = site.run()

@@ -48,6 +48,13 @@ def test_a_new_cluster_may_be_anything() -> None:
     assert ndb_conflicts(BEFORE, "") == []
 
 
+def test_a_configuration_that_somebody_changed_by_hand_is_read() -> None:
+    by_hand = BEFORE + "[NDBD]\nHostname=c\nId=13\n\n[ndbd]\nId : 14\n hostname : d\n"
+    four = {"a": 11, "b": 12, "c": 13, "d": 14}
+    assert ndb_conflicts(config(four, {"a": 101, "b": 102}), by_hand) == []
+    assert ndb_conflicts(BEFORE, by_hand) != []
+
+
 def test_an_sql_node_is_not_renumbered() -> None:
     assert ndb_conflicts(config({"a": 11, "b": 12}, {"b": 101}), BEFORE) == [
         "The node [mysqld] on b has the number 102 and would get 101: set ndb_sql_id: 102 for that host."

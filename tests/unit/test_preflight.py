@@ -182,18 +182,13 @@ def test_two_resourcemanagers_are_welcome() -> None:
     assert errors(inventory({"resourcemanager": ("master", "edge")})) == []
 
 
-@pytest.mark.parametrize(("group", "variable"), [(group, variable) for group, (variable, _, _) in IDS.items()])
+@pytest.mark.parametrize(("group", "variable"), IDS.items())
 def test_an_id_that_two_hosts_of_a_group_have_is_named(group: str, variable: str) -> None:
     hosts = ("master", "worker", "edge")
     found = errors(
         inventory({group: hosts}, {"master": {variable: "7"}, "worker": {variable: "7"}, "edge": {variable: "8"}})
     )
     assert any(f"{variable} is 7 for master, worker" in text for text in found)
-
-
-def test_an_id_that_is_the_place_of_another_host_is_named() -> None:
-    found = errors(inventory({"resourcemanager": ("master", "worker")}, {"master": {"resourcemanager_id": "rm2"}}))
-    assert any("resourcemanager_id is rm2 for master, worker" in text for text in found)
 
 
 def test_two_databases_are_refused() -> None:

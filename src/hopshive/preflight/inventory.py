@@ -215,23 +215,22 @@ def _check_namenodes(inventory: Inventory) -> Iterator[Problem]:
         yield Problem(f"cluster_nameservice differs between hosts ({said}): set it in group_vars/all")
 
 
-# Variables that number the hosts of a group, by group: each host's own, for ever. By default the prefix and the host's place.
-IDS: Mapping[str, tuple[str, str, int]] = {
-    "zookeeper": ("zookeeper_id", "", 1),
-    "namenode": ("namenode_id", "nn", 1),
-    "resourcemanager": ("resourcemanager_id", "rm", 1),
-    "ndb_data": ("ndb_data_id", "", 11),
-    "ndb_sql": ("ndb_sql_id", "", 101),
+# Variables that number the hosts of a group, by group: each host's own, for ever.
+IDS: Mapping[str, str] = {
+    "zookeeper": "zookeeper_id",
+    "namenode": "namenode_id",
+    "resourcemanager": "resourcemanager_id",
+    "ndb_data": "ndb_data_id",
+    "ndb_sql": "ndb_sql_id",
 }
 
 
 def _check_ids(inventory: Inventory) -> Iterator[Problem]:
-    for group, (variable, prefix, first) in IDS.items():
+    for group, variable in IDS.items():
         holders: dict[str, list[str]] = {}
-        for place, host in enumerate(inventory.members(group), start=first):
-            given = variable in inventory.hosts[host].given
-            number = inventory.hosts[host].values.get(variable) if given else f"{prefix}{place}"
-            holders.setdefault(str(number), []).append(host)
+        for host in inventory.members(group):
+            if (number := inventory.hosts[host].values.get(variable)) is not None:
+                holders.setdefault(str(number), []).append(host)
         for value, hosts in holders.items():
             if len(hosts) > 1:
                 yield Problem(f"{variable} is {value} for {listed(hosts)}: give each host of the group {group} its own")
