@@ -15,7 +15,7 @@ import pytest
 import yaml
 from jinja2.ext import do, loopcontrols
 
-from hopshive.components import COMPONENTS
+from hopshive.components import COMPONENTS, Component
 from hopshive.variables_doc import Loader, load
 
 if TYPE_CHECKING:
@@ -324,3 +324,17 @@ def test_a_module_is_documented(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=relative)
 def test_a_modules_documented_options_are_its_arguments(path: Path) -> None:
     assert set(documents(path)["DOCUMENTATION"]["options"] or {}) == argument_names(path)
+
+
+def test_purge_takes_every_unit_that_a_component_has() -> None:
+    (play,) = yaml.safe_load((ROOT / "playbooks/purge.yml").read_text())
+    # MariaDB's unit is its package's.
+    units = {unit for name, component in COMPONENTS.items() if name != "mariadb" for unit in component.units}
+    assert set(play["vars"]["__purge_units"]) == units
+
+
+@pytest.mark.parametrize("component", COMPONENTS.values(), ids=COMPONENTS)
+def test_a_component_knows_its_watchdog(component: Component) -> None:
+    service = ROLES.get(component.group, Path()) / "tasks/service.yml"
+    watched = service.is_file() and "daemon_watchdog:" in service.read_text()
+    assert (f"{component.unit}-watchdog" in component.units) is watched
