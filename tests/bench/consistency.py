@@ -8,9 +8,7 @@ build/bench/consistency.json; exit code 1 if a target is missed.
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +18,12 @@ import click
 from hopshive.bench import Measurement, show
 from tests.bench import collection, comparison, deletions, operations, repair, restoring, stream
 from tests.bench.report import add
-from tests.bench.rig import Rig
+from tests.bench.rig import open_rig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.bench.rig import Rig
 
 RESULT = Path(__file__).parents[2] / "build" / "bench" / "consistency.json"
 
@@ -47,10 +47,7 @@ ROWS: dict[str, Callable[[Rig, float], list[Measurement]]] = {
 def main(names: tuple[str, ...], scale: float, directory: Path | None) -> None:
     """Measure, print and write; exit 1 if a target is missed."""
     found: list[Measurement] = []
-    with ExitStack() as stack:
-        if directory is None:
-            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hopshive-bench-")))
-        rig = Rig(directory, stack)
+    with open_rig(directory) as rig:
         for name in names or ROWS:
             began = time.monotonic()
             measurements = [replace(one, value=float(f"{one.value:.4g}")) for one in ROWS[name](rig, scale)]

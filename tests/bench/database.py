@@ -9,9 +9,7 @@ HOPSHIVE_NDB_TARBALL names the tarball of NDB Cluster (docs/ndb.md).
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +19,14 @@ import click
 from hopshive.bench import Measurement, show
 from tests.bench import calls, chart, plans
 from tests.bench.report import add
-from tests.bench.rig import Rig
+from tests.bench.rig import open_rig
 from tests.bench.sites import start_mariadb, start_ndb
 from tests.bench.tpcds import DAYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.bench.rig import Rig
     from tests.bench.sites import Site
 
 ROOT = Path(__file__).parents[2]
@@ -45,11 +44,7 @@ CHART = ROOT / "docs" / "bench-database.svg"
 def main(names: tuple[str, ...], scale: float, days: int, directory: Path | None) -> None:
     """Measure, print, write and draw; exit 1 if a target is missed."""
     found: list[Measurement] = []
-    with ExitStack() as stack:
-        if directory is None:
-            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hopshive-bench-")))
-        directory.mkdir(parents=True, exist_ok=True)
-        rig = Rig(directory, stack)
+    with open_rig(directory) as rig:
         sites = [start_mariadb(rig), start_ndb(rig)]
         rows: dict[str, Callable[[Rig, list[Site]], list[Measurement]]] = {
             "plans": lambda rig, sites: plans.measure(rig, sites, days, scale),

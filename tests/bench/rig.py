@@ -9,12 +9,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+import pytest
 import yaml
 
 from hopshive import request, schema
@@ -39,7 +43,6 @@ from tests.warehouse.hiveserver2 import HiveSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from hopshive.namenode import NameNode
     from hopshive.request import Kind, Request
@@ -280,6 +283,23 @@ class Rig:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+@contextmanager
+def open_rig(directory: Path | None) -> Iterator[Rig]:
+    """A rig with its servers and logs in that directory, which is kept, or in a temporary one.
+
+    Raises:
+        click.ClickException: what tests are skipped without is not there; a benchmark has nothing to say then.
+    """
+    with ExitStack() as stack:
+        if directory is None:
+            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hopshive-bench-")))
+        directory.mkdir(parents=True, exist_ok=True)
+        try:
+            yield Rig(directory, stack)
+        except pytest.skip.Exception as missing:
+            raise click.ClickException(str(missing.msg)) from None
 
 
 def ask(metastore: Metastore, kind: Kind, seconds: float = 1800) -> Request:
