@@ -34,6 +34,12 @@ def others(hosts: Iterable[str], own: str) -> list[str]:
     return [host for host in hosts if host != own]
 
 
+def unlisted(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The hosts, of a loop of `lineinfile` with `state: absent` over them, on which the module could not look."""
+    # It found lines, or no file.
+    return [result["item"] for result in results if "found" not in result and result.get("msg") != "file not present"]
+
+
 def daemon_addresses(ids: Mapping[str, str], ports: Mapping[str, int | str], service: str = "") -> dict[str, str]:
     """Hadoop's properties for the addresses of one daemon or of several.
 
@@ -68,4 +74,5 @@ class FilterModule:
             "numbered": numbered,
             "others": others,
             "own_first": own_first,
+            "unlisted": unlisted,
         }

@@ -299,26 +299,32 @@ def marker(dump_dir: str, database: str) -> Path:
     return Path(dump_dir) / f"{database}.upgrade-unfinished"
 
 
-def how_to_load(path: str, unfinished: Path) -> str:
+def how_to_load(server: Server, path: str, unfinished: Path) -> str:
     """What to do after a failed upgrade."""
-    return f"To go back, load the dump: zcat {path} | mariadb; then rm {unfinished}"
+    where = f"--socket={server.unix_socket}" if server.unix_socket else f"--host={server.host} --port={server.port}"
+    user = f" --user={server.user} --password" if server.user else ""
+    return (
+        f"Metastores and cleaners stay stopped. To go back, load the dump on this host: zcat {path} | mariadb {where}{user}; "
+        f"then rm {unfinished}, and run site.yml with the release of Hive that was there, or again with this one when what it "
+        "failed for is mended"
+    )
 
 
-def check_unfinished(dump_dir: str, database: str) -> None:
+def check_unfinished(server: Server, dump_dir: str) -> None:
     """Raises SchemaError if an upgrade has begun and not ended: another would start from a schema of no version."""
-    unfinished = marker(dump_dir, database)
+    unfinished = marker(dump_dir, server.database)
     if unfinished.exists():
         path = unfinished.read_text().strip()
         raise SchemaError(
-            f"An upgrade of {database} has not come to its end, and another on top would do harm. "
-            f"{how_to_load(path, unfinished)}, and run this again."
+            f"An upgrade of {server.database} has not come to its end, and another on top would do harm. "
+            f"{how_to_load(server, path, unfinished)}."
         )
 
 
 def plan(server: Server, scripts_dir: str, dump_dir: str, dump_command: str) -> Plan:
     """Look and decide; changes nothing. Raises SchemaError, also if a dump that is needed cannot be made."""
     versions = known_versions(scripts_dir)
-    check_unfinished(dump_dir, server.database)
+    check_unfinished(server, dump_dir)
     todo = decide(look(server), versions, server.place)
     if todo.action == "upgrade" and not shutil.which(dump_command):
         raise SchemaError(
@@ -353,7 +359,7 @@ def carry_out(todo: Plan, server: Server, tool: SchemaTool, dump_dir: str, dump_
             tool.run("-info")
         except SchemaError as error:
             raise SchemaError(
-                f"The upgrade from {todo.before} to {todo.target} failed. {error} {how_to_load(path, unfinished)}."
+                f"The upgrade from {todo.before} to {todo.target} failed. {error} {how_to_load(server, path, unfinished)}."
             ) from None
         unfinished.unlink()
     if todo.mutex_rows:

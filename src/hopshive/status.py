@@ -114,7 +114,7 @@ class Status:
             return []
         if self.file_system is None:
             # Those that do not answer are among what is unreachable.
-            return [one.problem for one in self.hdfs.namenodes if one.state and one.problem]
+            return [one.problem for one in self.hdfs.namenodes if one.state and one.problem] + self.hdfs.unchosen
         return self.hdfs.problems
 
     @property

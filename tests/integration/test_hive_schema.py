@@ -21,7 +21,6 @@ from hopshive.hive_schema import (
     Plan,
     SchemaError,
     decide,
-    how_to_load,
     marker,
     parse_order,
     told,
@@ -242,13 +241,15 @@ def test_a_failed_upgrade_names_the_dump_and_blocks_the_next_until_it_is_loaded(
     failed = site.run()
     (dump,) = (site.directory / "dumps").glob("*.sql.gz")
     unfinished = marker(str(site.directory / "dumps"), site.database)
+    place = f"--host=127.0.0.1 --port={site.server.port} --user={site.database} --password"
+    cure = f"load the dump on this host: zcat {dump} | mariadb {place}; then rm {unfinished}"
     assert (
         "The upgrade from 3.1.0 to 4.0.0 failed. schematool -upgradeSchema failed (1): Upgrade FAILED!" in failed["msg"]
     )
-    assert how_to_load(str(dump), unfinished) in failed["msg"]
+    assert cure in failed["msg"]
     (site.directory / "fail").unlink()
     for check in (True, False):
-        assert how_to_load(str(dump), unfinished) in site.run(check=check)["msg"]
+        assert cure in site.run(check=check)["msg"]
     assert list((site.directory / "dumps").glob("*.sql.gz")) == [dump]
     load(site, dump)
     assert "NEW_TABLE" not in site.tables()

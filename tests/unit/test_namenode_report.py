@@ -273,6 +273,8 @@ def test_a_standby_that_is_well_may_take_over() -> None:
 def test_without_an_active_namenode_somebody_must_look_who_chooses() -> None:
     standbys = (Replica("one:8020", "standby"), Replica("two:8020", "standby"))
     assert "No NameNode is active: does hadoop-hdfs-zkfc run" in Report(standbys, None).problems[0]
+    # Nor can be asked how far it is.
+    assert status(Report(standbys, None), None).hdfs_problems == Report(standbys, None).problems
     assert Report((replace(standbys[0], state="active"), standbys[1]), None).problems == []
 
 

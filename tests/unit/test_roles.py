@@ -338,3 +338,25 @@ def test_a_component_knows_its_watchdog(component: Component) -> None:
     service = ROLES.get(component.group, Path()) / "tasks/service.yml"
     watched = service.is_file() and "daemon_watchdog:" in service.read_text()
     assert (f"{component.unit}-watchdog" in component.units) is watched
+
+
+def test_what_is_told_to_be_set_on_the_command_line_is_read_as_text() -> None:
+    # Of -e name=true the value is the text "true", which as a condition is an error, and of which `not` makes false.
+    told = re.compile(r"-e (\w+)=true")
+    files = [
+        path
+        for place in ("roles", "playbooks", "docs")
+        for path in (ROOT / place).rglob("*")
+        if path.suffix in (".yml", ".md")
+    ]
+    names = {name for path in files for name in told.findall(path.read_text())}
+    assert "cluster_roll_degraded" in names
+    # As a variable in an expression, but not as a value that a module reads, or the key of one.
+    raw = re.compile(rf"(?:if|not|or|and|that:|when:|-) ({'|'.join(names)})(?! ?(?:\w|[=:|]|default\())")
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in [*TASK_FILES, *PLAYBOOKS, *ROOT.glob("roles/*/vars/*.yml"), *ROOT.glob("roles/*/handlers/*.yml")]
+        for line in path.read_text().splitlines()
+        if not line.lstrip().startswith("#") and raw.search(line)
+    ]
+    assert found == []

@@ -178,12 +178,18 @@ class Report:
     @property
     def problems(self) -> list[str]:
         """What waits for a human, in sentences."""
-        found = [one.problem for one in self.namenodes if one.problem]
-        if self.active is None and all(one.state for one in self.namenodes):
-            found.append(
-                "No NameNode is active: does hadoop-hdfs-zkfc run beside each of them, and does ZooKeeper answer?"
-            )
-        return found + (self.space.problems if self.space else [])
+        return (
+            [one.problem for one in self.namenodes if one.problem]
+            + self.unchosen
+            + (self.space.problems if self.space else [])
+        )
+
+    @property
+    def unchosen(self) -> list[str]:
+        """That none of them is active although all answer, in a sentence."""
+        if self.active is not None or not all(one.state for one in self.namenodes):
+            return []
+        return ["No NameNode is active: does hadoop-hdfs-zkfc run beside each of them, and does ZooKeeper answer?"]
 
     @property
     def passing(self) -> list[str]:
