@@ -113,6 +113,11 @@ version:
   returned: success
   type: str
   sample: 4.0.0
+consistent:
+  description: Whether hopshive's own schema fits that version.
+  returned: success
+  type: bool
+  sample: true
 dump:
   description: Path of the dump; empty without an upgrade, and in check mode.
   returned: success
@@ -131,6 +136,7 @@ from ansible.module_utils.hopshive_module import LOGIN, importing, login, start
 with importing:
     from hopshive import hive_schema
     from hopshive.database import Server
+    from hopshive.schema.plan import HIVE_SCHEMA
 
 
 def main() -> None:
@@ -160,6 +166,7 @@ def main() -> None:
         action=todo.action,
         version_before=todo.before,
         version=todo.target,
+        consistent=todo.target == HIVE_SCHEMA,
         dump=path,
         mutex_rows=list(todo.mutex_rows),
         diff={

@@ -193,6 +193,14 @@ def test_an_empty_database_is_initialised_once(site: Site) -> None:
     assert len(site.calls()) == 2
 
 
+def test_a_schema_that_ours_does_not_fit_is_known_before_anything_is_changed(site: Site) -> None:
+    assert site.run(check=True)["consistent"]
+    order = site.scripts / "upgrade.order.mysql"
+    order.write_text(f"{order.read_text()}4.0.0-to-4.1.0\n")
+    found = site.run(check=True)
+    assert (found["action"], found["version"], found["consistent"]) == ("init", "4.1.0", False)
+
+
 def test_missing_mutex_rows_are_added_and_others_left(site: Site) -> None:
     site.run()
     site.execute("DELETE FROM AUX_TABLE WHERE MT_KEY1 = 'Cleaner'", "UPDATE AUX_TABLE SET MT_COMMENT = 'kept'")

@@ -1,6 +1,6 @@
 """The filters that turn groups into addresses."""
 
-from filter_plugins.topology import addresses, daemon_addresses, endpoints, numbered, others
+from filter_plugins.topology import addresses, daemon_addresses, endpoints, numbered, others, unlisted
 
 
 def test_a_host_is_reached_by_its_inventory_name() -> None:
@@ -36,3 +36,9 @@ def test_several_daemons_have_a_property_each_behind_the_name_of_their_service()
 def test_the_others_are_all_but_one() -> None:
     assert others(["a", "b", "c"], "b") == ["a", "c"]
     assert others(["a"], "z") == ["a"]
+
+
+def test_what_was_not_looked_at_is_named() -> None:
+    gone = {"item": "b", "changed": False, "unreachable": True, "msg": "Failed to connect"}
+    looked = [{"item": "a", "found": 1, "changed": True}, {"item": "c", "found": 0, "msg": ""}]
+    assert unlisted([*looked, gone, {"item": "d", "changed": False, "msg": "file not present"}]) == ["b"]

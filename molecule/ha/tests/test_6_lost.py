@@ -35,11 +35,18 @@ def taken(site: Site, timeout: float) -> None:
     wait_taken([f"http://{host.address}:9870" for host in site.lab.group("namenode")], timeout, begin=begin)
 
 
+def segments(host: Host) -> set[str]:
+    """The edits that a JournalNode has, without those that are written now."""
+    return set(host.run("sh", "-c", f"ls {EDITS}/*/current | grep -E '^edits_[0-9]+-[0-9]+$' || true").stdout.split())
+
+
 @pytest.mark.long
-def test_a_journalnode_that_lost_its_disk_takes_edits_again(site: Site, play: Play) -> None:
-    host = site.lab.group("journalnode")[-1]
+def test_a_journalnode_that_lost_its_disk_takes_edits_again_and_fetches_the_others(site: Site, play: Play) -> None:
+    other, host = site.lab.group("journalnode")[-2:]
     journal = site.service("journalnode", host)
     taken(site, 30)
+    before = segments(other)
+    assert before
     journal.stop()
     host.run("sh", "-c", f"rm -rf {EDITS}/*")
     journal.start()
@@ -48,6 +55,8 @@ def test_a_journalnode_that_lost_its_disk_takes_edits_again(site: Site, play: Pl
     done = play("site.yml", "--tags", "journalnode", "--limit", host.name)
     assert done.returncode == 0, done.stdout[-3000:]
     taken(site, 30)
+    # It looks every two minutes.
+    assert comes(lambda: before <= segments(host), 300), journal.journal()
 
 
 def test_an_sql_node_comes_back_where_another_process_has_its_number(site: Site) -> None:
