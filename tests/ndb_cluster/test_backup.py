@@ -42,7 +42,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ndb]:
 def launchers(cluster: Ndb, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As the role ndb writes them."""
     directory = tmp_path_factory.mktemp("launchers")
-    for name in ("ndb_mgm", "ndb_restore"):
+    for name in ("ndb_mgm", "ndb_restore", "ndb_waiter"):
         library = f"LD_LIBRARY_PATH={cluster.home / 'lib/private'}"
         write_script(directory / name, ["env", library, str(cluster.home / "bin" / name)])
     return directory
