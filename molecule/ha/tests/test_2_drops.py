@@ -1,12 +1,14 @@
-"""A metastore loses its NameNodes between the rows and the directory of a table that it drops."""
+"""A metastore loses its NameNodes between the rows and the directory of a table that it drops, or is told to stop there."""
 
 from __future__ import annotations
 
+import queue
 import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -24,10 +26,16 @@ if TYPE_CHECKING:
     from tests.warehouse.hosts import Host
 
 DATABASE = "cut_off"
+PORT = 9083
 # Seconds in which a metastore that was killed answers again, and in which an HDFS client has found its NameNode again.
 BACK = 90.0
 # Between two looks at a lock that NDB lets nobody wait for longer than 1.2 s, in seconds.
 AGAIN = 0.1
+# A metastore ends half a second after it is told to: in that time so many clients drop a table each few hundredths of a second.
+CLIENTS = 4
+TABLES = 80
+# Drops that are acknowledged before it is told.
+FIRST = 8
 
 
 @pytest.fixture
@@ -50,9 +58,25 @@ def database(site: Site) -> Iterator[MetastoreDatabase]:
 
 def drop(host: Host, table: str) -> None:
     """`drop_table` with its data, at one metastore. What becomes of the call is seen elsewhere."""
+    with suppress(OSError, ThriftError), socket.create_connection((host.address, PORT), 2 * BACK) as connection:
+        drop_on(connection, table)
+
+
+def drop_on(connection: socket.socket, table: str) -> None:
+    """Raises OSError and ThriftError if it is not acknowledged."""
     arguments = {1: (TType.STRING, DATABASE), 2: (TType.STRING, table), 3: (TType.BOOL, True)}
-    with suppress(OSError, ThriftError), socket.create_connection((host.address, 9083), 2 * BACK) as connection:
-        call(SocketStream(connection), "drop_table", arguments)
+    answer = call(SocketStream(connection), "drop_table", arguments)
+    if answer:
+        raise ThriftError(f"{table} was not dropped: {answer}")
+
+
+def drop_all(host: Host, tables: queue.Queue[str], acknowledged: list[str]) -> None:
+    """One after the other, until there is none or the metastore has ended."""
+    with suppress(OSError, queue.Empty), socket.create_connection((host.address, PORT), BACK) as connection:
+        while True:
+            table = tables.get_nowait()
+            drop_on(connection, table)
+            acknowledged.append(table)
 
 
 def make(site: Site, session: HiveSession, database: MetastoreDatabase, table: str) -> tuple[int, str]:
@@ -125,3 +149,41 @@ def test_a_metastore_that_lives_finishes_it_itself(
         assert namenode.entry(path) is not None
     assert comes(lambda: namenode.entry(path) is None, BACK)
     assert namenode.entry(f"/user/hive/.Trash/Current{path}/mark") is not None
+
+
+def test_what_is_acknowledged_by_a_metastore_that_stops_is_done(
+    site: Site, session: HiveSession, database: MetastoreDatabase
+) -> None:
+    for number in range(TABLES):
+        session.execute(f"CREATE TABLE {DATABASE}.t{number} (a INT)")
+    rows = database.execute(
+        "SELECT t.TBL_NAME, s.LOCATION FROM TBLS t JOIN SDS s ON s.SD_ID = t.SD_ID JOIN DBS d ON d.DB_ID = t.DB_ID"
+        " WHERE d.NAME = %s",
+        (DATABASE,),
+    )
+    paths = {str(name): urlsplit(str(location)).path for name, location in rows}
+    tables: queue.Queue[str] = queue.Queue()
+    for name in paths:
+        tables.put(name)
+    acknowledged: list[str] = []
+    host = site.lab.group("metastore")[0]
+    service = site.service("metastore", host)
+    threads = [threading.Thread(target=drop_all, args=(host, tables, acknowledged)) for _ in range(CLIENTS)]
+    try:
+        for thread in threads:
+            thread.start()
+        assert comes(lambda: len(acknowledged) >= FIRST, BACK, AGAIN)
+        began = time.monotonic()
+        service.stop()
+        for thread in threads:
+            thread.join(BACK)
+        # Now: after a while the cleaner finishes what it finds.
+        entries = site.namenode().entries([paths[name] for name in acknowledged])
+        assert time.monotonic() - began < SETTLE, "too late to tell who deleted them"
+        left = [entry.name for entry in entries if entry is not None]
+    finally:
+        service.start()
+        site.wait_healthy(180)
+    assert len(paths) == TABLES
+    assert not tables.empty(), "all were dropped before it ended"
+    assert not left, f"of {len(acknowledged)} tables that were dropped"
