@@ -31,11 +31,12 @@ PORT = 9083
 BACK = 90.0
 # Between two looks at a lock that NDB lets nobody wait for longer than 1.2 s, in seconds.
 AGAIN = 0.1
-# A metastore ends half a second after it is told to: in that time so many clients drop a table each few hundredths of a second.
-CLIENTS = 4
+# They begin together: with a pool of fewer connections than that, all of them would wait in vain (cluster_database_pool_size).
+CLIENTS = 16
 TABLES = 80
 # Drops that are acknowledged before it is told.
 FIRST = 8
+PURGED = "TBLPROPERTIES ('external.table.purge'='true')"
 
 
 @pytest.fixture
@@ -155,7 +156,7 @@ def test_what_is_acknowledged_by_a_metastore_that_stops_is_done(
     site: Site, session: HiveSession, database: MetastoreDatabase
 ) -> None:
     for number in range(TABLES):
-        session.execute(f"CREATE TABLE {DATABASE}.t{number} (a INT)")
+        session.execute(f"CREATE EXTERNAL TABLE {DATABASE}.t{number} (a INT) {PURGED}")
     rows = database.execute(
         "SELECT t.TBL_NAME, s.LOCATION FROM TBLS t JOIN SDS s ON s.SD_ID = t.SD_ID JOIN DBS d ON d.DB_ID = t.DB_ID"
         " WHERE d.NAME = %s",
