@@ -33,7 +33,8 @@ BACK = 90.0
 AGAIN = 0.1
 # They begin together: with a pool of fewer connections than that, all of them would wait in vain (cluster_database_pool_size).
 CLIENTS = 16
-TABLES = 80
+# More than they drop before it ends.
+TABLES = 160
 # Drops that are acknowledged before it is told.
 FIRST = 8
 PURGED = "TBLPROPERTIES ('external.table.purge'='true')"
@@ -72,8 +73,11 @@ def drop_on(connection: socket.socket, table: str) -> None:
 
 
 def drop_all(host: Host, tables: queue.Queue[str], acknowledged: list[str]) -> None:
-    """One after the other, until there is none or the metastore has ended."""
-    with suppress(OSError, queue.Empty), socket.create_connection((host.address, PORT), BACK) as connection:
+    """One after the other, until there is none, or the metastore has ended or says no: it does so when its database is closed."""
+    with (
+        suppress(OSError, ThriftError, queue.Empty),
+        socket.create_connection((host.address, PORT), BACK) as connection,
+    ):
         while True:
             table = tables.get_nowait()
             drop_on(connection, table)
