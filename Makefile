@@ -65,18 +65,19 @@ artifacts-update: venv ## resolve a product anew and rewrite its lock: PRODUCT=h
 
 .PHONY: test
 test: venv ## everything that CI checks: lint, unit, integration, molecule default, consistency and ha
-	@for stage in test-tools $(if $(BESIDE),lint-quick,lint) unit integration $(if $(BESIDE),beside) \
+	@for stage in test-tools $(if $(BESIDE),lint-quick unit beside,lint unit integration) \
 		$(patsubst %,"molecule SCENARIO=%",$(filter-out $(if $(BESIDE),default $(BESIDE)),$(SCENARIOS))); do \
 		began=$$SECONDS; $(MAKE) --no-print-directory $$stage || exit; echo "make $$stage took $$((SECONDS - began)) s"; \
 	done
 
-# The image first: both would make it. The scenario beside is the longer one, and what ansible-lint takes fits into its waiting.
+# The image first: both would make it. The scenario beside is the longer one; what else needs no machine for itself fits into its waiting.
 .PHONY: beside
 beside: venv
 	@mkdir -p build
 	@$(MAKE) --no-print-directory molecule-create SCENARIO=default
 	@$(MAKE) --no-print-directory molecule SCENARIO=$(BESIDE) >build/beside.log 2>&1 & beside=$$!; \
-		code=0; { $(MAKE) --no-print-directory molecule SCENARIO=default && $(MAKE) --no-print-directory lint-ansible; } || code=$$?; \
+		code=0; { $(MAKE) --no-print-directory molecule SCENARIO=default && \
+			$(MAKE) --no-print-directory lint-ansible integration; } || code=$$?; \
 		wait $$beside || code=$$?; echo "=== scenario $(BESIDE)"; cat build/beside.log; exit $$code
 
 .PHONY: test-tools
