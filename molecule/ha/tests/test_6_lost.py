@@ -1,4 +1,4 @@
-"""Replicas without their data: one is made again, another is refused."""
+"""Replicas that lost their data, their number, or the one that is asked after them."""
 
 from __future__ import annotations
 
@@ -69,6 +69,70 @@ def test_an_sql_node_comes_back_where_another_process_has_its_number(site: Site)
     before = process(node)
     node.kill()
     assert comes(lambda: process(node) not in ("0", before) and greets(host), 60), node.journal()
+
+
+@pytest.mark.long
+def test_a_data_node_that_starts_outlives_the_management_node(site: Site) -> None:
+    """Without that one nobody can say whether the data node takes part, and nobody arbitrates: its end would be the cluster's."""
+    node, host = data_node(site)
+    management = site.service("ndb_management", site.lab.group("ndb_management")[0])
+    try:
+        number = started_anew(node)
+        management.host.run("systemctl", "stop", "--no-block", management.unit)
+        die(management)
+        assert state(node) == "activating", node.journal()
+        # The unit gives up asking after a good minute.
+        assert comes(lambda: state(node) == "active", 180), node.journal()
+        assert process(node) == number, node.journal()
+        assert greets(host)
+    finally:
+        management.start()
+    site.wait_healthy(180)
+    assert process(node) == number, node.journal()
+
+
+@pytest.mark.long
+def test_a_data_node_that_dies_while_it_starts_is_started_again(site: Site) -> None:
+    node, _ = data_node(site)
+    number = started_anew(node)
+    die(node)
+    assert comes(lambda: process(node) not in ("0", number), 60), node.journal()
+    assert comes(lambda: state(node) == "active", 180), node.journal()
+    site.wait_healthy(180)
+
+
+def data_node(site: Site) -> tuple[Service, Host]:
+    """One of those that may go, and its host."""
+    hosts = site.lab.group("ndb_data")
+    if not hosts:
+        pytest.skip("MariaDB has none: HOPSHIVE_LAB=ha runs it on inventories/lab_ha")
+    return site.service("ndb_data", hosts[-1]), hosts[-1]
+
+
+def started_anew(node: Service) -> str:
+    """Kills it; returns the number of the process that took its place, which has its configuration and is still starting."""
+    before = process(node)
+    node.kill()
+    assert comes(lambda: process(node) not in ("0", before) and state(node) == "activating", 60), node.journal()
+    number = process(node)
+    assert comes(lambda: f"ndb-data[{number}]" in fetched(node), 60), node.journal()
+    assert state(node) == "activating"
+    return number
+
+
+def die(service: Service) -> None:
+    """kill -9 at once, whatever systemd waits for."""
+    service.host.run("systemctl", "kill", "--kill-who=main", "--signal=KILL", service.unit)
+
+
+def fetched(node: Service) -> str:
+    """What its journal says of the configurations that its processes were given."""
+    return node.host.run("sh", "-c", f"journalctl -q -u {node.unit} | grep 'Configuration fetched' || true").stdout
+
+
+def state(service: Service) -> str:
+    """As systemd calls it."""
+    return service.host.run("systemctl", "show", "--value", "--property=ActiveState", service.unit).stdout.strip()
 
 
 def process(service: Service) -> str:
