@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # How long another replica may take to answer, in seconds: it may have been started just before.
 OTHERS_TIMEOUT = 60.0
+# How long this one may take to answer, before it is restarted as one that does not, in seconds.
+OWN_TIMEOUT = 10.0
 
 
 class RollError(Exception):
@@ -96,7 +98,7 @@ def restart(
                 f"{unit} was not restarted, because another replica is down. {error} Bring that one back first, or"
                 " say -e cluster_roll_degraded=true."
             ) from None
-        _leave(unit, questions)
+        _leave(unit, questions, wait)
     try:
         for user in users:
             _must(run, ["systemctl", "stop", f"{user}.service"])
@@ -130,11 +132,15 @@ def _others(questions: Questions, run: Run, wait: Wait, timeout: float, may_be_d
         questions.others_check(timeout)
 
 
-def _leave(unit: str, questions: Questions) -> None:
-    """Return if nobody of another host works with it any more."""
+def _leave(unit: str, questions: Questions, wait: Wait) -> None:
+    """Return if nobody of another host works with it any more.
+
+    One that runs and does not answer cannot be asked, and only a restart mends it: it is not waited for.
+    """
+    if not questions.unused or (questions.own and not _answers(wait, questions.own, OWN_TIMEOUT)):
+        return
     try:
-        if questions.unused:
-            questions.unused()
+        questions.unused()
     except (NoAnswer, WrongAnswer) as error:
         raise RollError(
             f"{unit} was not restarted, because others work with it who would see failed calls. {error} They return to their own"
@@ -142,9 +148,9 @@ def _leave(unit: str, questions: Questions) -> None:
         ) from None
 
 
-def _answers(wait: Wait, target: Target) -> bool:
+def _answers(wait: Wait, target: Target, timeout: float = 0) -> bool:
     try:
-        wait(target, 0)
+        wait(target, timeout)
     except (NoAnswer, WrongAnswer):
         return False
     return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.health import Answer, NoAnswer, Target, WrongAnswer, at
-from hopshive.rolling import OTHERS_TIMEOUT, Questions, RollError, restart
+from hopshive.rolling import OTHERS_TIMEOUT, OWN_TIMEOUT, Questions, RollError, restart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -213,6 +213,7 @@ def test_who_works_with_it_from_elsewhere_is_waited_for_before_anything_is_stopp
         "is-active",
         "two 60",
         "two 60",
+        f"one {OWN_TIMEOUT:g}",
         "unused",
         "stop",
         "restart",
@@ -235,3 +236,20 @@ def test_who_does_not_leave_keeps_it_as_it_is() -> None:
     assert "stop" not in host.done
     restart("ndb-sql", Questions(OWN, unused=stays), host.run, 180, degraded=True, wait=host.wait)
     assert "restart" in host.done
+
+
+def test_one_that_cannot_be_asked_who_works_with_it_is_mended_by_its_restart() -> None:
+    """As after a wrong address to listen at, which the first run wrote and the second one takes back."""
+
+    class Mended(Host):
+        def run(self, command: Sequence[str]) -> tuple[int, str, str]:
+            if command[1] == "restart":
+                self.down.clear()
+            return super().run(command)
+
+    def refuses() -> None:
+        raise NoAnswer("ndb_sql at one:3306 did not answer.")
+
+    host = Mended(down=["one"])
+    asked = Questions(SQL, [at(SQL, "two:3306")], unused=refuses)
+    assert not restart("ndb-sql", asked, host.run, 180, wait=host.wait).started
