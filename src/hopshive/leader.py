@@ -147,7 +147,7 @@ class MirrorWork:
         done, problems = 0, list[str]()
         batch = self._config.mirror.batch
         for start in range(0, len(entries), batch):
-            yield done, len(entries)
+            yield start, len(entries)
             restored, more = restore(self._mirror.context, entries[start : start + batch])
             done += restored
             problems += more

@@ -228,12 +228,13 @@ class Worker:
     # --- what humans ask ----------------------------------------------------------------------------------------------
 
     def _serve(self) -> bool:
-        """Do a little of what was asked, if anything was; whether there was."""
+        """Do a little of what was asked, if anything was; whether it came any further: what only waits is not to spin."""
         if self._running is None:
             self._running = self._next_request()
             if self._running is None:
                 return False
         running = self._running
+        before = running.progress
         if running.result is None:
             self._do_some(running)
         if running.result is not None:
@@ -242,11 +243,12 @@ class Worker:
                 request.finish(tx, running.request.id, *running.result)
             log.info("%s: %s", *running.result, extra={"fields": {"request": running.request.id}})
             self._running = None
-        elif monotonic() - running.told > TELL_INTERVAL:
+            return True
+        if monotonic() - running.told > TELL_INTERVAL:
             running.told = monotonic()
             with self._database.transaction() as tx:
                 request.tell(tx, running.request.id, running.progress)
-        return True
+        return running.progress != before
 
     def _do_some(self, running: _Running) -> None:
         try:

@@ -420,6 +420,24 @@ def test_a_request_is_begun_again_when_something_passed(run: Run, server: Server
     assert (len(attempts), now().message) == (2, "Compared.")
 
 
+def test_a_request_that_only_waits_takes_no_processor(run: Run, server: Server) -> None:
+    looks = []
+
+    def collect(_: Mapping[str, Any]) -> Doing:
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            looks.append(1)
+            yield 7, 0
+        return "Collected 7 rows."
+
+    now = asked(server, "collect")
+    run(asked={"collect": collect})
+    until(lambda: now().over)
+    assert now().done == 7
+    # The duty looks every hundredth of a second.
+    assert 1 < len(looks) < 60
+
+
 def test_what_a_former_leader_began_is_begun_again(run: Run, server: Server, mariadb: MariaDB) -> None:
     def sync(_: Mapping[str, Any]) -> Doing:
         yield 0, 0

@@ -48,6 +48,8 @@ logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)
 
 # Seconds of silence after which the server says that there is nothing new.
 HEARTBEAT = 0.5
+# Seconds for an answer: within ten of silence the server has said twenty times that it is there.
+TIMEOUTS = {"read_timeout": 10, "write_timeout": 10}
 # Seconds that one step reads for, and candidates that one transaction writes.
 STEP = 0.5
 MOST = 2000
@@ -316,7 +318,10 @@ def _place(server: Server) -> str:
 
 def _end(server: Server) -> Position:
     """The end of a node's log. Raises Refused if it writes none that can be followed, pymysql.MySQLError."""
-    with pymysql.connect(**{**login(server), "autocommit": True}) as connection, connection.cursor() as cursor:
+    with (
+        pymysql.connect(**{**login(server), **TIMEOUTS, "autocommit": True}) as connection,
+        connection.cursor() as cursor,
+    ):
         cursor.execute("SHOW GLOBAL VARIABLES")
         variables = {str(name).lower(): str(value) for name, value in cursor.fetchall()}
         if "ndb_log_bin" not in variables:
@@ -351,8 +356,7 @@ def _open(server: Server, position: Position, schema: str, tables: Iterable[str]
         return pymysql.connect(**arguments)
 
     return BinLogStreamReader(
-        # Within ten seconds of silence the server has said twenty times that it is there.
-        connection_settings={**login(server), "charset": "utf8mb4", "read_timeout": 10, "write_timeout": 10},
+        connection_settings={**login(server), **TIMEOUTS, "charset": "utf8mb4"},
         # Two readers of the same number end each other.
         server_id=random.randint(1 << 30, (1 << 31) - 1),  # noqa: S311 - no secret
         resume_stream=True,

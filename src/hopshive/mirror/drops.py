@@ -251,6 +251,8 @@ class Drops:
         if not self._namenode.trash_interval():
             self._let_be(one, "HDFS has no trash (fs.trash.interval)")
             return
+        if self._namenode.safe_mode():
+            return
         # Who leads no longer moves nothing; nor is anything moved that the mirror has removed, or put back, meanwhile.
         with self._database.transaction() as tx:
             sql = "SELECT 1 FROM {state}.owned WHERE tbl_id = %s AND inode = %s"

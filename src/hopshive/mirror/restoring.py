@@ -30,9 +30,12 @@ def process(context: Context, recheck: Recheck) -> None:
     """
     problems: list[str] = []
     if context.config.journal.automatic:
-        until = time.monotonic() + TURN
+        began = time.monotonic()
         with context.database.reading() as tx:
             entries = journal.restorable(tx, path=recheck.path)
+        # All of it is read in each turn, so a turn restores for as long at least as it read.
+        read = time.monotonic()
+        until = read + max(TURN, read - began)
         restored = 0
         for some in _batches(entries, context.config.mirror.batch):
             done, more = restore(context, some, same_inode=True)
