@@ -353,6 +353,37 @@ def test_a_directory_that_another_table_has_by_now_stays(site: Site, db: int, ca
     assert site.written_down() == {"hive.d.t"}
 
 
+def test_a_directory_that_another_table_gets_while_locations_are_read_stays(
+    site: Site, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delete_rows(site, [make(site, db)])
+    site.after(1)
+    site.restart(FIRST)
+
+    def late() -> int:
+        site.world.make_table(db, "t", path_of(site, "t"))
+        site.world.settle()
+        return 1440
+
+    # Asked between the two.
+    monkeypatch.setattr(site.world.namenode, "trash_interval", late)
+    site.after(SETTLE)
+    assert site.is_there(path_of(site, "t"))
+    assert site.world.objects() == {"d", "d.t"}
+
+
+def test_nothing_is_moved_or_given_up_in_safe_mode(site: Site, db: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    delete_rows(site, [make(site, db)])
+    site.after(1)
+    site.restart(FIRST)
+    with monkeypatch.context() as patched:
+        patched.setattr(site.world.namenode, "safe_mode", lambda: True)
+        site.after(SETTLE)
+        assert site.is_there(path_of(site, "t"))
+    site.after(SETTLE)
+    assert not site.is_there(path_of(site, "t"))
+
+
 def test_what_was_put_back_while_it_was_looked_at_stays(site: Site, db: int) -> None:
     """The mirror forgets a table that it removes, and writes it down anew once it is restored."""
     delete_rows(site, [make(site, db)])

@@ -260,6 +260,9 @@ class Drops:
             if not still or tx.value("SELECT 1 FROM TBLS WHERE TBL_ID = %s", (one.directory.tbl_id,)):
                 del self._left[one.directory.tbl_id]
                 return
+            # To read all locations takes a while, and a table that was made there meanwhile is bound by now.
+            if tx.value("SELECT 1 FROM {inodes} WHERE id = %s LIMIT 1", (one.directory.inode,)):
+                return
         target = f"/user/{self._config.hdfs.user}/{TRASH}/Current{path}"
         try:
             self._namenode.make_directory(target.rpartition("/")[0])
