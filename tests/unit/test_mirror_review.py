@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,10 @@ from hopshive.mirror.context import look
 from hopshive.namenode import MissingEdits
 from hopshive.state import write_setting
 from tests.mirror_world import TRASH, World
+
+if TYPE_CHECKING:
+    from hopshive.mirror.context import Context
+    from hopshive.mirror.rechecks import Recheck
 
 
 def relocate(world: World, table: int, path: str) -> None:
@@ -619,6 +623,42 @@ def test_others_do_not_wait_for_a_long_removal_or_return(
     assert len(world.objects()) < 20
     world.settle()
     assert world.objects() == everything | {"d.new"}
+
+
+def test_others_do_not_wait_for_a_long_return_of_which_nothing_can_come_back(
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(restoring, "TURN", 0.0)
+    world.start(batch=2)
+    table = world.make_table(db, "long", f"{world.root}/long")
+    world.make_partitions(table, [f"{world.root}/long/p={n}" for n in range(20)])
+    world.settle()
+    everything = world.objects()
+    place = world.files.trash(f"{world.root}/long")
+    world.settle()
+    world.make_table(db, "long", f"{world.root}/another")
+    world.settle()
+    world.files.move(place, place.removeprefix(TRASH))
+    turns = []
+    process = restoring.process
+
+    def noted(context: Context, one: Recheck) -> None:
+        turns.append(one.id)
+        process(context, one)
+
+    monkeypatch.setattr(restoring, "process", noted)
+    world.settle()
+    # The table and its partitions, two at a time.
+    assert len(turns) == 11
+    assert world.objects() == {"d", "d.long"}
+    assert world.metastore.execute("SELECT COUNT(*) FROM {state}.journal WHERE message = ''") == [(0,)]
+    assert world.rechecks() == [("restore", "waiting")]
+    # What stood in its way goes, and all of it is looked at again.
+    world.metastore.execute(f"UPDATE TBLS SET TBL_NAME = 'other' WHERE TBL_ID <> {table}")
+    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    world.settle()
+    assert world.objects() == everything | {"d.other"}
+    assert world.rechecks() == []
 
 
 def test_a_long_path_blows_the_fuse_as_a_short_one(world: World, db: int) -> None:

@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 
 
 @dataclass
+class Pass:
+    """How far the return of many objects has come that takes several turns; it is begun anew by who leads next.
+
+    `effects`: those of the mirror but of this return. `below`: entries of the journal with smaller ids are yet to be looked at.
+    `problem`: why the first one that could not come back could not.
+    """
+
+    effects: int
+    below: int | None = None
+    problem: str = ""
+
+
+@dataclass
 class Context:
     """One mirror's surroundings. `known`, `missing`, `targets` and `returns` are the paths that an event may be about.
 
@@ -36,6 +49,8 @@ class Context:
     # Storage descriptors and databases that somebody has locked, where the server cannot skip them.
     locked: Locked[int] = field(default_factory=Locked)
     locked_databases: Locked[int] = field(default_factory=Locked)
+    # By the number of the recheck.
+    passes: dict[int, Pass] = field(default_factory=dict)
     # Objects that were removed or restored so far.
     effects: int = 0
 

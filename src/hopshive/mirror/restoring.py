@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hopshive import journal
 from hopshive.mirror import rechecks
-from hopshive.mirror.context import look
+from hopshive.mirror.context import Pass, look
 from hopshive.mirror.recheck import TURN, Later
 
 if TYPE_CHECKING:
@@ -28,24 +28,29 @@ def process(context: Context, recheck: Recheck) -> None:
 
     What cannot come back yet waits, for a table or database that comes back later, or for a name to be free. Raises Later.
     """
-    problems: list[str] = []
+    passed = context.passes.pop(recheck.id, None) or Pass(context.effects)
     if context.config.journal.automatic:
         began = time.monotonic()
         with context.database.reading() as tx:
             entries = journal.restorable(tx, path=recheck.path)
-        # All of it is read in each turn, so a turn restores for as long at least as it read.
+        # All of it is read in each turn, so a turn goes on for as long at least as it read.
         read = time.monotonic()
         until = read + max(TURN, read - began)
-        restored = 0
-        for some in _batches(entries, context.config.mirror.batch):
-            done, more = restore(context, some, same_inode=True)
-            restored += done
-            problems += more
-            if restored and time.monotonic() > until:
+        left = [entry for entry in entries if passed.below is None or entry.id < passed.below]
+        for some in _batches(left, context.config.mirror.batch):
+            done, problems = restore(context, some, same_inode=True)
+            passed.effects += done
+            passed.below = some[-1].id
+            passed.problem = passed.problem or next(iter(problems), "")
+            if time.monotonic() > until and some[-1] is not left[-1]:
+                context.passes[recheck.id] = passed
                 raise Later
     with context.database.transaction() as tx:
-        if problems:
-            rechecks.settle(tx, [recheck.id], "waiting", problems[0], wait=AGAIN)
+        if passed.problem:
+            # What has come back in between may be what the first ones waited for.
+            rechecks.settle(
+                tx, [recheck.id], "waiting", passed.problem, wait=AGAIN if context.effects == passed.effects else 0
+            )
         else:
             rechecks.finish(tx, [recheck.id])
 
