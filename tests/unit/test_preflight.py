@@ -20,6 +20,7 @@ from hopshive.preflight.host import (
 )
 from hopshive.preflight.inventory import IDS, PASSWORDS, HostVariables, Inventory, check_inventory, password_weakness
 from hopshive.preflight.problem import Problem, listed, merged, report
+from hopshive.preflight.queues import Queue, called, leaf_queues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -376,6 +377,112 @@ def test_tez_sessions_count_for_each_queue_and_each_hiveserver2() -> None:
 def test_tez_sessions_may_take_half_of_all_nodemanagers_together() -> None:
     placed = {"nodemanager": ("worker", "worker2"), "datanode": ("worker", "worker2")}
     assert errors(inventory(placed, {"edge": sessions(8)})) == []
+
+
+QUEUES = {
+    "yarn.scheduler.capacity.root.queues": "default, compaction",
+    "yarn.scheduler.capacity.root.default.capacity": 60,
+    "yarn.scheduler.capacity.root.default.maximum-am-resource-percent": 0.5,
+    "yarn.scheduler.capacity.root.compaction.capacity": 40,
+    "yarn.scheduler.capacity.root.compaction.maximum-am-resource-percent": 1,
+}
+
+
+def compactions(workers: int = 1, queue: str = "compaction") -> dict[str, Any]:
+    return {"server2_compactor_workers": workers, "server2_compaction_queue": queue}
+
+
+def with_queues(edge: dict[str, Any], **properties: Any) -> Inventory:
+    """An inventory whose ResourceManager has QUEUES, those of `properties` in place; names have _ for dots there."""
+    changed = {f"yarn.scheduler.capacity.root.{name.replace('_', '.')}": value for name, value in properties.items()}
+    return inventory(given={"master": {"resourcemanager_queues": {**QUEUES, **changed}}, "edge": edge})
+
+
+def only_warning(inventory: Inventory) -> str:
+    problems = check_inventory(inventory, TYPES)
+    assert [problem.warning for problem in problems] == [True], problems
+    return problems[0].text
+
+
+def test_shares_that_hold_what_is_placed_in_them_are_taken() -> None:
+    # 40 % of 4096 less a tenth of the rest are 1392 for an application master of 512 and a task; 60 % times 0.5 hold two.
+    given = with_queues({**compactions(), **sessions(2), "cluster_tez_container_mb": 880})
+    assert check_inventory(given, TYPES) == []
+
+
+def test_a_share_without_a_task_for_compactions_is_told_with_sum_and_variables() -> None:
+    text = only_warning(with_queues({**compactions(), "cluster_tez_container_mb": 882}))
+    assert (
+        "Compactions need 1394 MiB in the queue root.compaction: application masters (edge: 1 x 512) and a task" in text
+    )
+    assert "YARN brings back 1393 of the 4096 MiB" in text
+    assert "raise yarn.scheduler.capacity.root.compaction.capacity in resourcemanager_queues" in text
+
+
+def test_sessions_beyond_their_queues_share_are_told() -> None:
+    text = only_warning(with_queues(sessions(3)))
+    assert "server2 holds 1536 MiB of application masters (edge: 3 x 512) in the queue root.default" in text
+    assert "whose share has room for 1229" in text
+
+
+def test_compactions_beside_queries_in_one_queue_are_told() -> None:
+    text = only_warning(with_queues({**compactions(queue="root.default"), **sessions(1)}))
+    assert "Compactions run in the queue root.default (server2_compaction_queue), as the sessions of server2 do" in text
+
+
+def test_a_queue_that_yarn_does_not_have_is_refused_with_those_that_it_has() -> None:
+    text = only_error(with_queues(compactions(queue="compactions")))
+    assert "server2_compaction_queue names the queue 'compactions' for edge" in text
+    assert "resourcemanager_queues of master has no such leaf queue (it has root.default, root.compaction)" in text
+    assert "server2_tez_queues names the queue 'bi' for edge" in only_error(with_queues(sessions(1, ("default", "bi"))))
+
+
+def test_without_workers_no_queue_for_compactions_is_wanted() -> None:
+    assert errors(with_queues(compactions(0, "none"))) == []
+
+
+@pytest.mark.parametrize("capacity", ["40%", "4w", "much"])
+def test_a_capacity_that_yarn_cannot_read_is_refused(capacity: str) -> None:
+    text = only_error(with_queues({}, compaction_capacity=capacity))
+    assert "The ResourceManager would not start with resourcemanager_queues of master" in text
+    assert f"yarn.scheduler.capacity.root.compaction.capacity is '{capacity}': it must be a number" in text
+
+
+def test_a_queue_without_capacity_is_refused() -> None:
+    text = only_error(with_queues({}, queues="default,compaction,bi"))
+    assert "yarn.scheduler.capacity.root.bi.capacity is missing: give the queue its percentage of root" in text
+
+
+def test_capacities_that_are_not_100_together_are_refused() -> None:
+    text = only_error(with_queues({}, compaction_capacity=25))
+    assert "the capacities of the queues of root are 85 together (default 60, compaction 25): they must be 100" in text
+
+
+def test_absolute_resources_are_left_to_the_operator() -> None:
+    resources = {"default_capacity": "[memory=3072,vcores=3]", "compaction_capacity": "[memory=1024,vcores=1]"}
+    assert check_inventory(with_queues({**compactions(9), **sessions(4)}, **resources), TYPES) == []
+
+
+def test_queues_within_queues_are_found_and_their_shares_multiplied() -> None:
+    queues = {
+        **QUEUES,
+        "yarn.scheduler.capacity.maximum-am-resource-percent": "0.25",
+        "yarn.scheduler.capacity.root.default.queues": "bi,etl",
+        "yarn.scheduler.capacity.root.default.bi.capacity": "50",
+        "yarn.scheduler.capacity.root.default.etl.capacity": 50,
+    }
+    found = leaf_queues(queues)
+    assert found == [
+        Queue("root.default.bi", 0.3, 0.25),
+        Queue("root.default.etl", 0.3, 0.25),
+        Queue("root.compaction", 0.4, 1),
+    ]
+    assert called(found, "etl") == called(found, "root.default.etl") == found[1]
+    assert called(found, "default") is None
+
+
+def test_a_name_that_two_queues_have_names_none() -> None:
+    assert called([Queue("root.a.jobs", 0.5), Queue("root.b.jobs", 0.5)], "jobs") is None
 
 
 # --- hosts --------------------------------------------------------------------------------------------------------

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Component: unit, user that it runs as.
 SERVICES = {
@@ -34,6 +38,25 @@ def run(host: Any, command: str, user: str = "root") -> str:
     result = host.run(shell)
     assert result.rc == 0, f"{command}: exit {result.rc}\n{result.stdout}\n{result.stderr}"
     return str(result.stdout)
+
+
+def until(holds: Callable[[], bool], seconds: int, otherwise: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(3)
+
+
+def ask_yarn(host: Any, what: str) -> dict[str, Any]:
+    page = f"http://molecule-master:8088/ws/v1/cluster/{what}"
+    shown = run(host, f"python3 -c 'import urllib.request; print(urllib.request.urlopen(\"{page}\").read().decode())'")
+    answer: dict[str, Any] = json.loads(shown)
+    return answer
+
+
+def free_mb(host: Any) -> int:
+    """MiB that YARN could still give to containers."""
+    return int(ask_yarn(host, "metrics")["clusterMetrics"]["availableMB"])
 
 
 @pytest.mark.parametrize("component", SERVICES)
@@ -170,3 +193,49 @@ def test_the_metastore_starts_compactions_by_itself(host: Any) -> None:
     assert "manual" not in compaction
     assert beeline(host, "SELECT a FROM default.deltas").split() == ["7"] * 5
     beeline(host, "DROP TABLE default.deltas")
+
+
+@pytest.mark.group("client")
+def test_a_compaction_ends_beside_queries_that_take_all_containers(host: Any) -> None:
+    # A session of HiveServer2 that has work gives none of its containers back.
+    statements = [
+        "DROP TABLE IF EXISTS default.crowded",
+        "CREATE TABLE default.crowded (a INT) STORED AS ORC"
+        " TBLPROPERTIES ('transactional' = 'true', 'NO_AUTO_COMPACTION' = 'true')",
+        *["INSERT INTO default.crowded VALUES (7)"] * 4,
+        "DROP TABLE IF EXISTS default.wide",
+        "CREATE EXTERNAL TABLE default.wide (a INT) PARTITIONED BY (p INT) STORED AS ORC"
+        " TBLPROPERTIES ('external.table.purge' = 'true')",
+        "SET hive.exec.dynamic.partition.mode = nonstrict",
+        "INSERT INTO default.wide PARTITION (p) SELECT p, p FROM (SELECT posexplode(split(space(11), ' ')) AS (p, x)) t",
+    ]
+    beeline(host, "; ".join(statements))
+    # Twelve tasks, each for a file of its own: twice as many as there is room for.
+    settings = (
+        "SET tez.grouping.min-size=1; SET tez.grouping.max-size=1; SET mapreduce.input.fileinputformat.split.minsize=1;"
+    )
+    query = "SELECT p, count(DISTINCT a) FROM default.wide GROUP BY p;"
+    script = shlex.quote("\n".join([settings, *[query] * 400]))
+    run(host, f"printf '%s\n' {script} > /var/tmp/crowd.sql && chmod 644 /var/tmp/crowd.sql")
+    run(
+        host,
+        'systemd-run --collect --unit=crowd --uid=spark /usr/local/bin/beeline -n spark -p "" -f /var/tmp/crowd.sql',
+    )
+    try:
+        until(lambda: free_mb(host) < 768, 120, "the queries did not take all containers")
+        beeline(host, "ALTER TABLE default.crowded COMPACT 'major'")
+        states: list[list[str]] = []
+
+        def ended() -> bool:
+            rows = [row.split("\t") for row in beeline(host, "SHOW COMPACTIONS").splitlines()]
+            states[:] = [row for row in rows if row[1:3] == ["default", "crowded"]]
+            return bool(states) and states[0][5] in {"succeeded", "failed", "refused"}
+
+        until(ended, 300, f"the compaction has not ended beside the queries: {states}")
+        assert states[0][5] == "succeeded", states
+        assert run(host, "systemctl is-active crowd").strip() == "active"
+        assert ask_yarn(host, "apps?queue=compaction&states=RUNNING")["apps"]
+    finally:
+        host.run("systemctl stop crowd")
+    assert beeline(host, "SELECT a FROM default.crowded").split() == ["7"] * 4
+    beeline(host, "DROP TABLE default.crowded; DROP TABLE default.wide")

@@ -35,7 +35,13 @@ NEEDED = {
     "artifacts": {"artifacts_python_interpreter", "artifacts_python_version", "artifacts_tarballs"},
     "ndb_management": {"ndb_management_replicas"},
     **{role: {variable} for role, variable in IDS.items()},
-    "server2": {"server2_tez_queues", "server2_tez_sessions_per_queue"},
+    "resourcemanager": {IDS["resourcemanager"], "resourcemanager_queues"},
+    "server2": {
+        "server2_compaction_queue",
+        "server2_compactor_workers",
+        "server2_tez_queues",
+        "server2_tez_sessions_per_queue",
+    },
 }
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hopshive.components import COMPONENTS, ROOT_GROUP
 from hopshive.preflight.problem import Problem, listed, merged
+from hopshive.preflight.queues import PREFIX, Queue, called, capacity_faults, leaf_queues
 
 # Each password, with the variable of its user and the components whose hosts need it.
 PASSWORDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -26,6 +27,9 @@ COMMON_PASSWORD = re.compile(
     "admin|change(it|me)|default|example|hadoop|hive|hiveuser|hopshive|keystore|mariadb|metastore|mysql"
     "|pass|passwd|password|qwerty|root|secret|test|warehouse|welcome"
 )
+COMPACTION_QUEUE = "server2_compaction_queue"
+# YARN takes nothing back from a queue that is less than such a part above its share.
+UNTOUCHED = 0.1
 # Variables that older releases had: the old name, and the new one or None if there is none.
 RENAMED: Mapping[str, str | None] = {}
 
@@ -103,6 +107,7 @@ def check_inventory(
         *_check_ports(inventory, types),
         *_check_containers(inventory),
         *_check_sessions(inventory),
+        *_check_queues(inventory),
     ]
 
 
@@ -449,14 +454,107 @@ def _check_sessions(inventory: Inventory) -> Iterator[Problem]:
             return
         need += sessions * len(queues) * size
         parts.append(f"{host}: {sessions} x {len(queues)} x {size}")
-    offers = [
-        inventory.hosts[host].number("cluster_nodemanager_memory_mb") for host in inventory.members("nodemanager")
-    ]
-    offer = sum(offer or 0 for offer in offers)
-    if offers and need > offer / 2:
+    offer = _container_memory(inventory)
+    if offer and need > offer / 2:
         yield Problem(
             f"The Tez sessions of server2 hold {need} MiB of application masters (server2_tez_sessions_per_queue x"
             f" server2_tez_queues x cluster_tez_am_mb; {listed(parts)}), more than half of the {offer} MiB that all"
             " NodeManagers offer: lower server2_tez_sessions_per_queue or cluster_tez_am_mb, or raise"
             " cluster_nodemanager_memory_mb"
         )
+
+
+def _container_memory(inventory: Inventory) -> int:
+    """What all NodeManagers offer to containers, in MiB."""
+    offers = (
+        inventory.hosts[host].number("cluster_nodemanager_memory_mb") for host in inventory.members("nodemanager")
+    )
+    return sum(offer or 0 for offer in offers)
+
+
+def _check_queues(inventory: Inventory) -> Iterator[Problem]:
+    """YARN refuses what names a queue that it does not have, and does not start with shares that make no whole."""
+    for scheduler in inventory.members("resourcemanager")[:1]:
+        properties = inventory.hosts[scheduler].values.get("resourcemanager_queues")
+        if not isinstance(properties, Mapping):
+            continue
+        for fault in capacity_faults(properties):
+            yield Problem(f"The ResourceManager would not start with resourcemanager_queues of {scheduler}: {fault}")
+        queues = leaf_queues(properties)
+        yield from _check_queue_names(inventory, queues, scheduler)
+        yield from _check_shares(inventory, queues)
+
+
+def _check_queue_names(inventory: Inventory, queues: Sequence[Queue], scheduler: str) -> Iterator[Problem]:
+    unknown: dict[tuple[str, str], list[str]] = {}
+    for host in inventory.members("server2"):
+        for variable, name in _queues_of(inventory.hosts[host]):
+            if called(queues, name) is None:
+                unknown.setdefault((variable, name), []).append(host)
+    known = ", ".join(queue.path for queue in queues) or "none"
+    for (variable, name), hosts in unknown.items():
+        yield Problem(
+            f"{variable} names the queue {name!r} for {listed(hosts)}, but resourcemanager_queues of {scheduler} has no such"
+            f" leaf queue (it has {known}): add it there with its capacity, less for the others, or name one of these"
+        )
+
+
+def _check_shares(inventory: Inventory, queues: Sequence[Queue]) -> Iterator[Problem]:
+    """Beside applications that take all they can get, a queue has its share; who wants more waits."""
+    offer = _container_memory(inventory)
+    for queue in queues:
+        pools = _masters(inventory, queues, queue, "server2_tez_queues")
+        compactions = _masters(inventory, queues, queue, COMPACTION_QUEUE)
+        if pools and compactions:
+            yield Problem(
+                f"Compactions run in the queue {queue.path} ({COMPACTION_QUEUE}), as the sessions of server2 do"
+                " (server2_tez_queues): beside queries that take all containers none ends",
+                warning=True,
+            )
+        if not offer or queue.share is None:
+            continue
+        share = queue.share * offer
+        most = queue.masters * share
+        need = sum(number * size for _, number, size in [*pools, *compactions])
+        parts = listed(f"{host}: {number} x {size}" for host, number, size in [*pools, *compactions])
+        if need > most + 1:
+            yield Problem(
+                f"server2 holds {need} MiB of application masters ({parts}) in the queue {queue.path}, whose share has room for"
+                f" {most:.0f}: while other queues use theirs, some of them wait. Raise {PREFIX}{queue.path}.capacity or"
+                " .maximum-am-resource-percent in resourcemanager_queues, or lower the number of sessions and workers",
+                warning=True,
+            )
+        task = max(
+            (inventory.hosts[host].number("cluster_tez_container_mb") or 0 for host, _, _ in compactions), default=0
+        )
+        back = share - UNTOUCHED * (offer - share)
+        if compactions and not pools and need + task > back + 1:
+            yield Problem(
+                f"Compactions need {need + task} MiB in the queue {queue.path}: application masters ({parts}) and a task"
+                f" (cluster_tez_container_mb). YARN brings back {back:.0f} of the {offer} MiB that all NodeManagers offer, so"
+                f" beside queries that take all containers some wait: raise {PREFIX}{queue.path}.capacity in"
+                " resourcemanager_queues, or lower server2_compactor_workers",
+                warning=True,
+            )
+
+
+def _masters(inventory: Inventory, queues: Sequence[Queue], queue: Queue, variable: str) -> list[tuple[str, int, int]]:
+    """The application masters that HiveServer2s hold in a queue that `variable` names: host, number, MiB of each."""
+    number = "server2_compactor_workers" if variable == COMPACTION_QUEUE else "server2_tez_sessions_per_queue"
+    found = []
+    for host in inventory.members("server2"):
+        variables = inventory.hosts[host]
+        size = variables.number("cluster_tez_am_mb") or 0
+        for by, name in _queues_of(variables):
+            if by == variable and called(queues, name) == queue:
+                found.append((host, variables.number(number) or 0, size))
+    return found
+
+
+def _queues_of(variables: HostVariables) -> Iterator[tuple[str, str]]:
+    """The queues that a HiveServer2 names, each with the variable that does so."""
+    if variables.number("server2_compactor_workers"):
+        yield COMPACTION_QUEUE, str(variables.values.get(COMPACTION_QUEUE))
+    pools = variables.values.get("server2_tez_queues")
+    if isinstance(pools, list | tuple):
+        yield from (("server2_tez_queues", str(name)) for name in pools)
