@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Component: unit, user that it runs as.
 SERVICES = {
@@ -40,11 +37,18 @@ def run(host: Any, command: str, user: str = "root") -> str:
     return str(result.stdout)
 
 
-def until(holds: Callable[[], bool], seconds: int, otherwise: str) -> None:
+def await_compaction(host: Any, table: str, seconds: int) -> list[str]:
+    """The row of a table of `default` in SHOW COMPACTIONS, empty if it has none: the ended one, or the one of after `seconds`."""
     deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(3)
+    compaction: list[str] = []
+    while time.monotonic() < deadline:
+        rows = [row.split("\t") for row in beeline(host, "SHOW COMPACTIONS").splitlines()]
+        # id, database, table, partition, type, state, ... initiator's host, initiator's id
+        compaction = next((row for row in rows if row[1:3] == ["default", table]), [])
+        if compaction and compaction[5] in {"succeeded", "failed", "refused"}:
+            break
+        time.sleep(5)
+    return compaction
 
 
 def ask_yarn(host: Any, what: str) -> dict[str, Any]:
@@ -179,15 +183,7 @@ def test_the_metastore_starts_compactions_by_itself(host: Any) -> None:
         *["INSERT INTO default.deltas VALUES (7)"] * 5,
     ]
     beeline(host, "; ".join(statements))
-    deadline = time.monotonic() + 180
-    compaction: list[str] = []
-    while time.monotonic() < deadline:
-        rows = [row.split("\t") for row in beeline(host, "SHOW COMPACTIONS").splitlines()]
-        # id, database, table, partition, type, state, ... initiator's host, initiator's id
-        compaction = next((row for row in rows if row[1:3] == ["default", "deltas"]), [])
-        if compaction and compaction[5] in {"succeeded", "failed", "refused"}:
-            break
-        time.sleep(5)
+    compaction = await_compaction(host, "deltas", 180)
     assert compaction, "no compaction was started within three minutes"
     assert compaction[5] == "succeeded", compaction
     assert "manual" not in compaction
@@ -222,17 +218,14 @@ def test_a_compaction_ends_beside_queries_that_take_all_containers(host: Any) ->
         'systemd-run --collect --unit=crowd --uid=spark /usr/local/bin/beeline -n spark -p "" -f /var/tmp/crowd.sql',
     )
     try:
-        until(lambda: free_mb(host) < 768, 120, "the queries did not take all containers")
+        deadline = time.monotonic() + 120
+        while free_mb(host) >= 768:
+            assert time.monotonic() < deadline, "the queries did not take all containers"
+            time.sleep(3)
         beeline(host, "ALTER TABLE default.crowded COMPACT 'major'")
-        states: list[list[str]] = []
-
-        def ended() -> bool:
-            rows = [row.split("\t") for row in beeline(host, "SHOW COMPACTIONS").splitlines()]
-            states[:] = [row for row in rows if row[1:3] == ["default", "crowded"]]
-            return bool(states) and states[0][5] in {"succeeded", "failed", "refused"}
-
-        until(ended, 300, f"the compaction has not ended beside the queries: {states}")
-        assert states[0][5] == "succeeded", states
+        compaction = await_compaction(host, "crowded", 300)
+        assert compaction, "the compaction is not listed"
+        assert compaction[5] == "succeeded", compaction
         assert run(host, "systemctl is-active crowd").strip() == "active"
         assert ask_yarn(host, "apps?queue=compaction&states=RUNNING")["apps"]
     finally:
