@@ -14,6 +14,13 @@ def unlike_accounts(wanted: Mapping[str, int], database: Mapping[str, Sequence[s
     return [{"name": name, "id": number} for name, number in wanted.items() if found.get(name) != str(number)]
 
 
+def outside_group(members: Sequence[str], database: Mapping[str, Sequence[str] | None], group: str) -> list[str]:
+    """Those of `members` whom getent's group does not list under `group`: all of them where there is no such group."""
+    fields = database.get(group) or []
+    listed = fields[-1].split(",") if fields else []
+    return [name for name in members if name not in listed]
+
+
 class FilterModule:
     def filters(self) -> dict[str, Any]:
-        return {"unlike_accounts": unlike_accounts}
+        return {"outside_group": outside_group, "unlike_accounts": unlike_accounts}

@@ -42,7 +42,7 @@ options:
     type: str
     default: "0755"
   paths:
-    description: What there shall be.
+    description: The wanted paths.
     type: list
     elements: dict
     required: true
@@ -65,6 +65,19 @@ options:
       mode:
         description: Its mode, octal and quoted; V("1777") has the sticky bit. Left as it is if not given.
         type: str
+      acl:
+        description:
+          - Entries that the ACL of a directory has besides owner, group and others, as C(hdfs dfs -getfacl) writes them.
+            Other entries stay.
+          - The mode of a directory with an ACL bounds what its entries allow, by the digit of the group.
+        type: list
+        elements: str
+      tree:
+        description:
+          - Whether all directories below get O(paths[].acl), too, when the directory itself lacks it or O(paths[].mode).
+          - The mode is set last, so that an interrupted run begins again.
+        type: bool
+        default: false
       src:
         description: A file on the host, for V(state=file).
         type: path
@@ -173,6 +186,8 @@ def wanted(entry: dict[str, Any], *, dry: bool) -> Any:
         length=length,
         replication=entry["replication"],
         recursive=entry["recursive"],
+        acl=None if entry["acl"] is None else frozenset(entry["acl"]),
+        tree=entry["tree"],
     )
 
 
@@ -208,6 +223,8 @@ def main() -> None:
                     "src": {"type": "path"},
                     "replication": {"type": "int"},
                     "recursive": {"type": "bool", "default": False},
+                    "acl": {"type": "list", "elements": "str"},
+                    "tree": {"type": "bool", "default": False},
                 },
             },
         },

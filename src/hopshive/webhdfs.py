@@ -54,7 +54,11 @@ class _Refused(Exception):
 
 @dataclass(frozen=True)
 class Wanted:
-    """The desired state of one path. None leaves a property as it is. `mode` is octal text such as 1777."""
+    """The desired state of one path. None leaves a property as it is. `mode` is octal text such as 1777.
+
+    `acl` is the extended ACL of a directory, as entries of the NameNode (`group:staff:rwx`, `default:group:staff:rwx`).
+    With `tree`, a directory that lacks the ACL or the mode gets the ACL in all directories below it, too.
+    """
 
     path: str
     state: State = "directory"
@@ -65,6 +69,8 @@ class Wanted:
     length: int = 0
     replication: int | None = None
     recursive: bool = False
+    acl: frozenset[str] | None = None
+    tree: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,10 @@ class Parents:
 
 @dataclass(frozen=True)
 class Status:
-    """What the NameNode knows of a path. `length` is in bytes, 0 of a directory; `mode` octal without leading zeros."""
+    """What the NameNode knows of a path. `length` is in bytes, 0 of a directory; `mode` octal without leading zeros.
+
+    `acl` is None for a path whose ACL nobody asked for.
+    """
 
     kind: Kind
     owner: str = ""
@@ -86,6 +95,7 @@ class Status:
     mode: str = ""
     length: int = 0
     replication: int = 0
+    acl: frozenset[str] | None = None
 
     def shown(self) -> dict[str, Any]:
         """For a diff: what can be asked for."""
@@ -95,6 +105,8 @@ class Status:
             "group": self.group,
             "mode": self.mode,
         }
+        if self.acl is not None:
+            shown["acl"] = sorted(self.acl)
         return shown | ({"length": self.length, "replication": self.replication} if self.kind == "FILE" else {})
 
 
@@ -131,6 +143,15 @@ class SetMode:
 
 
 @dataclass(frozen=True)
+class SetAcl:
+    """Add entries to the ACL of a directory, and with `tree` to that of each directory below it."""
+
+    path: str
+    entries: frozenset[str]
+    tree: bool
+
+
+@dataclass(frozen=True)
 class SetReplication:
     """Copies of each block; the NameNode makes or drops them later."""
 
@@ -146,7 +167,7 @@ class Delete:
     recursive: bool
 
 
-Operation = MakeDirectory | Upload | SetOwner | SetMode | SetReplication | Delete
+Operation = MakeDirectory | Upload | SetOwner | SetMode | SetAcl | SetReplication | Delete
 
 
 def normal_mode(mode: str) -> str:
@@ -194,7 +215,11 @@ def decide(wanted: Wanted, there: Status | None) -> list[Operation]:
     group = wanted.group if wanted.group not in (None, there.group) else None
     if owner or group:
         operations.append(SetOwner(path, owner, group))
-    if wanted.mode and wanted.mode != there.mode:
+    other_mode = wanted.mode is not None and wanted.mode != there.mode
+    # Before the mode: an interrupted walk through a tree leaves a mode that is not the wanted one, and begins again.
+    if wanted.acl and (not wanted.acl <= (there.acl or frozenset()) or (wanted.tree and other_mode)):
+        operations.append(SetAcl(path, wanted.acl, wanted.tree))
+    if wanted.mode and other_mode:
         operations.append(SetMode(path, wanted.mode))
     if kind == "FILE" and wanted.replication and wanted.replication != there.replication:
         operations.append(SetReplication(path, wanted.replication))
@@ -222,6 +247,8 @@ def foresee(there: Status | None, operations: Iterable[Operation], user: str) ->
                 there = replace(there, owner=owner or there.owner, group=group or there.group)
             case SetMode(mode=mode) if there:
                 there = replace(there, mode=mode)
+            case SetAcl(entries=entries) if there:
+                there = replace(there, acl=(there.acl or frozenset()) | entries)
             case SetReplication(replication=replication) if there:
                 there = replace(there, replication=replication)
     return there
@@ -263,6 +290,30 @@ class WebHdfs:
             replication=found["replication"],
         )
 
+    def acl(self, path: str) -> frozenset[str]:
+        """GETACLSTATUS: the extended entries of a path's ACL."""
+        try:
+            return frozenset(self._call("GET", path, "GETACLSTATUS")["AclStatus"]["entries"])
+        except _Refused as error:
+            raise self._sentence(path, error) from None
+
+    def directories(self, path: str) -> list[str]:
+        """Paths of the directories in a directory; none if it is gone."""
+        found: list[str] = []
+        last: str | None = None
+        while True:
+            try:
+                listing = self._call("GET", path, "LISTSTATUS_BATCH", startAfter=last)["DirectoryListing"]
+            except _Refused as error:
+                if error.exception == "FileNotFoundException":
+                    return found
+                raise self._sentence(path, error) from None
+            entries = listing["partialListing"]["FileStatuses"]["FileStatus"]
+            found += [posixpath.join(path, one["pathSuffix"]) for one in entries if one["type"] == "DIRECTORY"]
+            if not listing["remainingEntries"]:
+                return found
+            last = entries[-1]["pathSuffix"]
+
     def apply(self, operation: Operation) -> None:
         """Do one thing."""
         path = operation.wanted.path if isinstance(operation, Upload) else operation.path
@@ -274,6 +325,8 @@ class WebHdfs:
                     self._call("PUT", path, "SETOWNER", owner=owner, group=group)
                 case SetMode(mode=mode):
                     self._call("PUT", path, "SETPERMISSION", permission=mode)
+                case SetAcl(entries=entries, tree=tree):
+                    self._set_acl(path, ",".join(sorted(entries)), tree=tree)
                 case SetReplication(replication=replication):
                     _expect_true(self._call("PUT", path, "SETREPLICATION", replication=replication))
                 case Delete(recursive=recursive):
@@ -312,6 +365,23 @@ class WebHdfs:
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
+
+    # --- ACLs
+
+    def _set_acl(self, path: str, entries: str, *, tree: bool) -> None:
+        """Directories that are made meanwhile inherit from the top, which is done first."""
+        self._call("PUT", path, "MODIFYACLENTRIES", aclspec=entries)
+        unread = self.directories(path) if tree else []
+        while unread:
+            below = unread.pop()
+            try:
+                self._call("PUT", below, "MODIFYACLENTRIES", aclspec=entries)
+            except _Refused as error:
+                # It went after it was listed.
+                if error.exception == "FileNotFoundException":
+                    continue
+                raise self._sentence(below, error) from None
+            unread += self.directories(below)
 
     # --- uploads
 
@@ -496,7 +566,7 @@ class Batch:
     def bring(self, wanted: Wanted) -> list[Outcome]:
         """Make one path as it is wanted; returns what changed. Raises WebHdfsError."""
         outcomes = []
-        there = self._status(wanted.path)
+        there = self._status(wanted.path, acl=wanted.acl is not None)
         if wanted.state != "absent" and there is None:
             for parent in ancestors(wanted.path):
                 if parent not in self._directories:
@@ -512,12 +582,16 @@ class Batch:
             outcomes.append(self._do(wanted, there, operations))
         return outcomes
 
-    def _status(self, path: str) -> Status | None:
+    def _status(self, path: str, *, acl: bool = False) -> Status | None:
         if path in self._foreseen:
             return self._foreseen[path]
         if any(self._foreseen.get(parent, path) is None for parent in ancestors(path)):
             return None
-        return self._client.status(path)
+        return self._read(path, acl=acl)
+
+    def _read(self, path: str, *, acl: bool) -> Status | None:
+        status = self._client.status(path)
+        return replace(status, acl=self._client.acl(path)) if status and acl else status
 
     def _do(self, wanted: Wanted, before: Status | None, operations: list[Operation]) -> Outcome:
         path = wanted.path
@@ -534,7 +608,7 @@ class Batch:
         else:
             for operation in operations:
                 self._client.apply(operation)
-            after = self._client.status(path)
+            after = self._read(path, acl=wanted.acl is not None)
         return Outcome(path, before, after, tuple(operations))
 
 

@@ -257,6 +257,40 @@ def test_what_differs_is_set_right_and_the_rest_left(hdfs: Hdfs, client: WebHdfs
     assert client.status("/right") == Status("DIRECTORY", "hive", "staff", "750")
 
 
+ACL = ["group:warehouse:rwx", "default:group:warehouse:rwx"]
+
+
+def test_old_directories_below_get_the_acl_once(hdfs: Hdfs, client: WebHdfs) -> None:
+    for path in ("/w/old.db/t/p=1", "/w/other.db"):
+        run_module("hopshive_hdfs", arguments(hdfs, {"path": path, "mode": "0755"}))
+    wanted = arguments(hdfs, {"path": "/w", "mode": "0775", "acl": ACL, "tree": True})
+    foretold = run_module("hopshive_hdfs", wanted, check=True)
+    assert set(ACL) <= set(foretold["changes"][0]["after"]["acl"])
+    assert client.acl("/w/old.db") == frozenset()
+    assert run_module("hopshive_hdfs", wanted)["changes"][0]["operations"] == ["SetAcl", "SetMode"]
+    for path in ("/w", "/w/old.db", "/w/old.db/t", "/w/old.db/t/p=1", "/w/other.db"):
+        assert client.acl(path) >= set(ACL), path
+    assert not run_module("hopshive_hdfs", wanted)["changed"]
+
+
+def test_a_directory_that_is_closed_later_stays_closed(hdfs: Hdfs, client: WebHdfs) -> None:
+    wanted = arguments(hdfs, {"path": "/closing", "mode": "0775", "acl": ACL, "tree": True})
+    run_module("hopshive_hdfs", wanted)
+    run_module("hopshive_hdfs", arguments(hdfs, {"path": "/closing/own", "mode": "0700"}))
+    assert not run_module("hopshive_hdfs", wanted)["changed"]
+    closed = client.status("/closing/own")
+    assert closed
+    assert closed.mode == "700"
+
+
+def test_an_interrupted_walk_begins_again(hdfs: Hdfs, client: WebHdfs) -> None:
+    run_module("hopshive_hdfs", arguments(hdfs, {"path": "/half/old", "mode": "0755"}))
+    # What a run leaves that ends after it has done the top.
+    run_module("hopshive_hdfs", arguments(hdfs, {"path": "/half", "acl": ACL}, {"path": "/half", "mode": "0755"}))
+    run_module("hopshive_hdfs", arguments(hdfs, {"path": "/half", "mode": "0775", "acl": ACL, "tree": True}))
+    assert client.acl("/half/old") >= set(ACL)
+
+
 def test_parents_are_made_as_asked_only_if_missing(hdfs: Hdfs, client: WebHdfs) -> None:
     run_module("hopshive_hdfs", arguments(hdfs, {"path": "/p", "mode": "0711"}))
     run_module(

@@ -37,6 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "cluster_job_users": ["spark"],
     "cluster_users": {"hdfs": {"uid": 1511}, "hive": {"uid": 1513}},
     "cluster_group": {"name": "hadoop", "gid": 1510},
+    "cluster_warehouse_group": {"name": "warehouse", "gid": 1518},
     "cluster_metastore_database_user": "hive",
     "cluster_consistency": "present",
     "cluster_nameservice": "hopshive",
@@ -606,14 +607,17 @@ PRESENT = (User("hdfs", 1511, "hdfs"), User("hive", 1513, "hive"))
 def test_accounts_that_others_make_must_be_there(manage: object) -> None:
     checked = inventory(given={"all": {"cluster_manage_users": manage}})
     (text,) = host_errors({"master": machine(users=(PRESENT[0], ABSENT[1]), groups=("hdfs",))}, checked=checked)
-    assert "The host master lacks the user hive, the group hive, the group hadoop" in text
+    assert "The host master lacks the user hive, the group hive, the group hadoop, the group warehouse" in text
     assert "set cluster_manage_users to true" in text
 
 
 def test_accounts_that_others_made_may_have_any_uid() -> None:
     checked = inventory(given={"all": {"cluster_manage_users": False}})
     users = (User("hdfs", 990), User("hive", 991, "mail"))
-    assert host_errors({"master": machine(users=users, groups=("hdfs", "hive", "hadoop"))}, checked=checked) == []
+    assert (
+        host_errors({"master": machine(users=users, groups=("hdfs", "hive", "hadoop", "warehouse"))}, checked=checked)
+        == []
+    )
 
 
 @pytest.mark.parametrize("users", [ABSENT, PRESENT])
@@ -637,7 +641,7 @@ def test_a_host_is_asked_for_what_its_variables_name() -> None:
         "python": "/usr/bin/python3",
         "resolve": ["e.example.com", "master", "worker"],
         "users": {"hive": None, "spark": 7},
-        "groups": ["hive", "spark", "hadoop"],
+        "groups": ["hive", "spark", "hadoop", "warehouse"],
     }
 
 

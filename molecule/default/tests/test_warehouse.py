@@ -116,8 +116,8 @@ def test_hdfs_has_the_directories_of_the_platform(host: Any) -> None:
         "/app-logs": "drwxrwxrwt yarn hadoop",
         "/apps/tez": "drwxrwxr-t hdfs hadoop",
         "/warehouse/hopshive": "drwxr-xr-t hive hadoop",
-        "/warehouse/hopshive/managed": "drwxr-xr-t hive hadoop",
-        "/warehouse/hopshive/external": "drwxrwxrwt hive hadoop",
+        "/warehouse/hopshive/managed": "drwxrwxr-x+ hive hadoop",
+        "/warehouse/hopshive/external": "drwxrwxr-x+ hive hadoop",
     }
     lines = run(host, "hdfs dfs -ls -d " + " ".join(wanted), user="hdfs").splitlines()
     seen = {fields[7]: f"{fields[0]} {fields[2]} {fields[3]}" for fields in (line.split() for line in lines)}

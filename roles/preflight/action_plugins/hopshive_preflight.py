@@ -29,6 +29,7 @@ NEEDED = {
         "cluster_nameservice",
         "cluster_prefix",
         "cluster_users",
+        "cluster_warehouse_group",
         *PASSWORDS,
         *(user for user, _ in PASSWORDS.values()),
     },

@@ -105,10 +105,10 @@ def _users(values: Mapping[str, object]) -> dict[str, int | None]:
 
 
 def _groups(values: Mapping[str, object]) -> list[str]:
-    """A group for each user, and the one that all services share."""
-    shared = values.get("cluster_group")
-    name = shared.get("name") if isinstance(shared, Mapping) else None
-    return [*_users(values), *([str(name)] if name else [])]
+    """A group for each user, the one that all services share, and that of those who write in the warehouse."""
+    shared = [values.get("cluster_group"), values.get("cluster_warehouse_group")]
+    names = [str(group["name"]) for group in shared if isinstance(group, Mapping) and group.get("name")]
+    return [*_users(values), *names]
 
 
 def host_info(found: Mapping[str, object]) -> HostInfo:
@@ -296,7 +296,8 @@ def _check_users(inventory: Inventory, host: str, info: HostInfo) -> Iterator[Pr
         if missing:
             yield Problem(
                 f"The host {host} lacks {', '.join(missing)}, and cluster_manage_users is false: make them there, name"
-                " those that there are in cluster_users and cluster_group, or set cluster_manage_users to true"
+                " those that there are in cluster_users, cluster_group and cluster_warehouse_group, or set"
+                " cluster_manage_users to true"
             )
         return
     wanted = _users(variables.values)
