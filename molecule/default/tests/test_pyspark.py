@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from molecule.default.tests.test_warehouse import beeline, run
+from test_warehouse import beeline, run
 
 pytestmark = pytest.mark.group("client")
 DIRECTORY = "/var/tmp/pyspark"  # noqa: S108 - on the scenario's host
@@ -121,8 +121,8 @@ def test_an_environment_of_the_users_own_is_shipped(host: Any) -> None:
         "print(spark.sparkContext.parallelize([1], 1).map(lambda one: __import__('own_module').NAME).collect())\n",
     )
     made = (
-        "rm -rf own && python3 -m venv --without-pip own && echo 'NAME = \"mine\"' > own/lib/python3.11/site-packages/own_module.py"
-        " && tar czf own.tar.gz -C own ."
+        "rm -rf own && python3 -m venv --without-pip own"
+        " && echo 'NAME = \"mine\"' > own/lib/python3.11/site-packages/own_module.py && tar czf own.tar.gz -C own ."
     )
     said = spark(
         host,
