@@ -2,7 +2,8 @@
 
 In latin1 a statement that compares with other characters fails (`Illegal mix of collations`), and a value that is written
 becomes question marks without an error: Hive's sessions set `sql_mode = ANSI_QUOTES`, which is not strict. So two directories
-can become one. A column becomes utf8mb4_bin, which compares as latin1_bin does: letter by letter, trailing spaces aside.
+can become one. A column becomes utf8mb4_bin, which compares as latin1_bin does: letter by letter, trailing spaces aside. Columns
+for the names of databases and tables that compare without case keep doing so; the names of partitions no longer do.
 
 All columns keep their length. A key of InnoDB has 3,072 bytes at most, and a character four, so some indexes keep only the
 first characters of a column. Where such an index is unique, two names of one table that differ only behind them are refused
@@ -28,6 +29,22 @@ if TYPE_CHECKING:
 
 _PARAMETERS = ("PARAM_KEY", "PARAM_VALUE")
 _GRANT = ("GRANTOR", "PRINCIPAL_NAME")
+
+# Names of databases and tables in tables of transactions: Hive writes none but those of objects that are there, in ASCII, but
+# asks for what users type. By table, with the columns that compare without case.
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "COMPACTION_METRICS_CACHE": ("CMC_DATABASE", "CMC_TABLE"),
+    "COMPACTION_QUEUE": ("CQ_DATABASE", "CQ_TABLE"),
+    "COMPLETED_COMPACTIONS": ("CC_DATABASE", "CC_TABLE"),
+    "COMPLETED_TXN_COMPONENTS": ("CTC_DATABASE", "CTC_TABLE"),
+    "HIVE_LOCKS": ("HL_DB", "HL_TABLE"),
+    "MATERIALIZATION_REBUILD_LOCKS": ("MRL_DB_NAME", "MRL_TBL_NAME"),
+    "MIN_HISTORY_WRITE_ID": ("MH_DATABASE", "MH_TABLE"),
+    "NEXT_WRITE_ID": ("NWI_DATABASE", "NWI_TABLE"),
+    "TXN_COMPONENTS": ("TC_DATABASE", "TC_TABLE"),
+    "TXN_TO_WRITE_ID": ("T2W_DATABASE", "T2W_TABLE"),
+    "WRITE_SET": ("WS_DATABASE", "WS_TABLE"),
+}
 
 # By table. What Hive compares with each other stands here together: the names of partitions in tables of transactions, locks
 # and compactions; those of columns in tables of columns and statistics.
@@ -92,6 +109,8 @@ class Index:
     columns: tuple[str, ...]
     kept: Mapping[str, int]
     unique: bool = False
+    # What the stock schema's text says beside.
+    using: str = ""
 
     def clauses(self, *, stock: bool) -> list[str]:
         """Of ALTER TABLE: make it anew, as long as it fits or as the stock schema has it."""
@@ -100,9 +119,10 @@ class Index:
         )
         if self.name == "PRIMARY":
             return ["DROP PRIMARY KEY", f"ADD PRIMARY KEY ({columns})"]
-        return [f"DROP KEY {self.name}", f"ADD {'UNIQUE ' if self.unique else ''}KEY {self.name} ({columns})"]
+        return [f"DROP KEY {self.name}", f"ADD {'UNIQUE ' if self.unique else ''}KEY {self.name} ({columns}){self.using}"]
 
 
+_BTREE = " USING BTREE"
 _NAMES_COLUMN = {"COLUMN_NAME": 382}
 _PRINCIPAL = ("PRINCIPAL_NAME", "PRINCIPAL_TYPE")
 _GRANTOR = ("GRANTOR", "GRANTOR_TYPE")
@@ -114,13 +134,14 @@ INDEXES = (
         "COMPLETED_COMPACTIONS",
         "COMPLETED_COMPACTIONS_RES",
         ("CC_DATABASE", "CC_TABLE", "CC_PARTITION"),
-        {"CC_PARTITION": 672},
+        {"CC_PARTITION": 384},
     ),
     Index(
         "COMPLETED_TXN_COMPONENTS",
         "COMPLETED_TXN_COMPONENTS_IDX",
         ("CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION"),
-        {"CTC_PARTITION": 672},
+        {"CTC_PARTITION": 384},
+        using=_BTREE,
     ),
     Index("PARTITIONS", "UNIQUEPARTITION", ("TBL_ID", "PART_NAME"), {"PART_NAME": 766}, unique=True),
     Index(
@@ -134,12 +155,14 @@ INDEXES = (
         "PCS_STATS_IDX",
         ("DB_NAME", "TABLE_NAME", "COLUMN_NAME", "PARTITION_NAME", "CAT_NAME"),
         {"COLUMN_NAME": 128, "PARTITION_NAME": 480},
+        using=_BTREE,
     ),
     Index(
         "TAB_COL_STATS",
         "TAB_COL_STATS_IDX",
         ("DB_NAME", "TABLE_NAME", "COLUMN_NAME", "CAT_NAME"),
         {"COLUMN_NAME": 608},
+        using=_BTREE,
     ),
     Index(
         "TBL_COL_PRIVS",
@@ -161,15 +184,18 @@ STOCK = "latin1"
 MARK = "hopshive: was "
 _MARKED = re.compile(re.escape(MARK) + r"(latin1_\w+)")
 _CHARSET, _COLLATION = "utf8mb4", "utf8mb4_bin"
+_CASELESS = "utf8mb4_general_ci"
 # Their keys may have 3,072 bytes; those of others have 767.
 _LONG_KEYS = frozenset({"Dynamic", "Compressed"})
 
 
 def conversions(found: Catalogue) -> Iterator[tuple[str, list[str]]]:
     """For each table that needs it, the clauses of its ALTER TABLE. Raises SchemaError where its keys would not fit."""
-    for table, names in COLUMNS.items() if found.engine == "InnoDB" else ():
-        columns = [found.columns[table][name] for name in names if name in found.columns.get(table, {})]
-        clauses = [_to_utf8mb4(column) for column in columns if column.charset == STOCK]
+    if found.engine != "InnoDB":
+        return
+    for table in sorted({*COLUMNS, *NAMES}):
+        columns = found.columns.get(table, {}).values()
+        clauses = [_to_utf8mb4(table, column) for column in columns if _is_changed(table, column)]
         if not clauses:
             continue
         if found.row_formats[table] not in _LONG_KEYS:
@@ -200,19 +226,26 @@ def reversions(found: Catalogue) -> Iterator[tuple[str, list[str]]]:
 
 def converted(found: Catalogue) -> Catalogue:
     """The catalogue as it is after `conversions`: what is made of columns must be made of the new ones."""
-    changed = {table for table, _clauses in conversions(found)}
-    return replace(
-        found,
-        columns={
-            table: {
-                name: replace(column, charset=_CHARSET, collation=_COLLATION)
-                if table in changed and name in COLUMNS[table] and column.charset == STOCK
-                else column
-                for name, column in columns.items()
-            }
-            for table, columns in found.columns.items()
-        },
-    )
+    if found.engine != "InnoDB":
+        return found
+    columns = {
+        table: {
+            name: replace(column, charset=_CHARSET, collation=_collation(table, name))
+            if _is_changed(table, column)
+            else column
+            for name, column in some.items()
+        }
+        for table, some in found.columns.items()
+    }
+    return replace(found, columns=columns)
+
+
+def _is_changed(table: str, column: Column) -> bool:
+    return column.charset == STOCK and column.name in (*COLUMNS.get(table, ()), *NAMES.get(table, ()))
+
+
+def _collation(table: str, name: str) -> str:
+    return _CASELESS if name in NAMES.get(table, ()) else _COLLATION
 
 
 @dataclass(frozen=True)
@@ -250,7 +283,7 @@ def foreign_texts(
             sql = (
                 f"SELECT COUNT(*), MIN(CONCAT({shown})), MIN(LEFT(`{column.name}`, {_SHOWN})) FROM {table}"
                 f" WHERE CONVERT(CONVERT(`{column.name}` USING {STOCK}) USING {_CHARSET}) COLLATE {_COLLATION}"
-                f" <> `{column.name}`"
+                f" <> `{column.name}` COLLATE {_COLLATION}"
             )
             count, row, example = tx.rows(sql)[0]
             if count:
@@ -275,9 +308,10 @@ def _stock_collation(column: Column) -> str:
     return marked[1] if marked else ""
 
 
-def _to_utf8mb4(column: Column) -> str:
+def _to_utf8mb4(table: str, column: Column) -> str:
     return (
-        f"MODIFY COLUMN `{column.name}` {column.type} CHARACTER SET {_CHARSET} COLLATE {_COLLATION} {_null(column)}"
+        f"MODIFY COLUMN `{column.name}` {column.type} CHARACTER SET {_CHARSET} COLLATE {_collation(table, column.name)}"
+        f" {_null(column)}"
         f" COMMENT '{MARK}{column.collation}'"
     )
 
