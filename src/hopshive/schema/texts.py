@@ -119,7 +119,10 @@ class Index:
         )
         if self.name == "PRIMARY":
             return ["DROP PRIMARY KEY", f"ADD PRIMARY KEY ({columns})"]
-        return [f"DROP KEY {self.name}", f"ADD {'UNIQUE ' if self.unique else ''}KEY {self.name} ({columns}){self.using}"]
+        return [
+            f"DROP KEY {self.name}",
+            f"ADD {'UNIQUE ' if self.unique else ''}KEY {self.name} ({columns}){self.using}",
+        ]
 
 
 _BTREE = " USING BTREE"
@@ -211,8 +214,8 @@ def reversions(found: Catalogue) -> Iterator[tuple[str, list[str]]]:
     if found.foreign_texts:
         rows = "; ".join(str(row) for row in found.foreign_texts)
         raise SchemaError(
-            f"The stock schema's {STOCK} cannot hold what stands in {found.database}: {rows}. Nothing was changed. Rename or drop "
-            "what has these values, and remove the schema then."
+            f"The stock schema's {STOCK} cannot hold what stands in {found.database}: {rows}. Nothing was changed. Rename "
+            "or drop what has these values, and remove the schema then."
         )
     for table, columns in sorted(found.columns.items()):
         clauses = [
