@@ -338,6 +338,35 @@ def test_tables_whose_keys_are_too_short_are_refused(stock: Metastore) -> None:
         stock.execute("ALTER TABLE TABLE_PARAMS ROW_FORMAT=DEFAULT")
 
 
+def test_an_index_of_the_site_that_would_become_a_hash_is_refused(stock: Metastore) -> None:
+    stock.execute("ALTER TABLE PARTITIONS ADD UNIQUE KEY site (PART_NAME, SD_ID)")
+    try:
+        before = stock.picture()
+        with pytest.raises(
+            schema.SchemaError, match=r"index site of PARTITIONS in texts would have 3,076 bytes .* drop it"
+        ):
+            schema.apply(stock.server, stock.names)
+        assert stock.picture() == before
+        stock.execute("ALTER TABLE PARTITIONS DROP KEY site, ADD KEY site (PART_NAME(100), SD_ID)")
+        assert schema.apply(stock.server, stock.names)
+    finally:
+        stock.execute("ALTER TABLE PARTITIONS DROP KEY site")
+
+
+def test_a_schema_that_was_upgraded_goes_there_and_back(mariadb: MariaDB, hive_home: Path) -> None:
+    """Collations of Hive's upgrade scripts differ from those of its whole script."""
+    with with_stock(mariadb, hive_home, "upgraded") as stock:
+        stock.execute(
+            "ALTER TABLE PARTITION_PARAMS MODIFY COLUMN PARAM_VALUE mediumtext",
+            "ALTER TABLE DBS MODIFY COLUMN REMOTE_DBNAME varchar(128) CHARACTER SET latin1 COLLATE latin1_bin",
+            "ALTER TABLE COMPLETED_TXN_COMPONENTS MODIFY COLUMN CTC_TABLE varchar(256) CHARACTER SET latin1 COLLATE latin1_bin",
+        )
+        before = stock.picture()
+        schema.apply(stock.server, stock.names)
+        schema.remove(stock.server, stock.names)
+        assert stock.picture() == before
+
+
 def test_no_column_is_in_both_lists() -> None:
     for table in COLUMNS.keys() & NAMES.keys():
         assert not set(COLUMNS[table]) & set(NAMES[table])

@@ -188,6 +188,8 @@ MARK = "hopshive: was "
 _MARKED = re.compile(re.escape(MARK) + r"(latin1_\w+)")
 _CHARSET, _COLLATION = "utf8mb4", "utf8mb4_bin"
 _CASELESS = "utf8mb4_general_ci"
+# Bytes of a key, of a character, and of a column that is no text.
+_KEY, _BYTES, _NUMBER = 3072, 4, 8
 # Their keys may have 3,072 bytes; those of others have 767.
 _LONG_KEYS = frozenset({"Dynamic", "Compressed"})
 
@@ -206,7 +208,29 @@ def conversions(found: Catalogue) -> Iterator[tuple[str, list[str]]]:
                 f"{table} in {found.database} has the row format {found.row_formats[table]}, whose keys are too short for "
                 f"{_CHARSET}. Nothing was changed. Run ALTER TABLE {table} ROW_FORMAT=DYNAMIC first."
             )
+        _require_room(found, table)
         yield table, [*clauses, *_indexes(found, table, stock=False)]
+
+
+def _require_room(found: Catalogue, table: str) -> None:
+    """Raises SchemaError for an index of the site's own that would not fit: MariaDB would make a hash of a unique one."""
+    columns = found.columns[table]
+    known = {index.name: index for index in INDEXES if index.table == table}
+    for name, parts in found.indexes.get(table, {}).items():
+        kept = found.prefixes.get((table, name), {})
+        if not kept and name in known and known[name].columns == parts:
+            kept = known[name].kept
+        size = 0
+        for column in (columns[part] for part in parts):
+            wide = _BYTES if column.charset == _CHARSET or _is_changed(table, column) else 1
+            whole = column.octets * _BYTES if _is_changed(table, column) else column.octets or _NUMBER
+            size += kept[column.name] * wide if column.name in kept else whole
+        if size > _KEY:
+            raise SchemaError(
+                f"The index {name} of {table} in {found.database} would have {size:,} bytes in {_CHARSET}, and a key has "
+                f"{_KEY:,} at most. Nothing was changed. It is not the stock schema's: drop it, or let it hold fewer "
+                f"characters, such as {parts[-1]}(100)."
+            )
 
 
 def reversions(found: Catalogue) -> Iterator[tuple[str, list[str]]]:
