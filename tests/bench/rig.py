@@ -62,12 +62,7 @@ NAMENODE = {
 }
 NAMENODE_JVM = ["-Xmx1g"]
 METASTORE_JVM = ["-Xmx1g"]
-# Xalan, which Hive brings, fails to write a job's configuration where a character of two UTF-16 units lies across its buffer's end
-# (XALANJ-2725). The JDK's does not. Tez writes no XML.
-SERVER2_JVM = [
-    "-Xmx2g",
-    "-Djavax.xml.transform.TransformerFactory=com.sun.org.apache.xalan.internal.xsltc.trax.TransformerFactoryImpl",
-]
+SERVER2_JVM = ["-Xmx2g"]
 USER = "hive"
 UNBOUND = "SELECT COUNT(*) FROM SDS WHERE PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME IS NULL"
 
