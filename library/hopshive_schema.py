@@ -12,6 +12,8 @@ version_added: "0.1.0"
 description:
   - Makes storage descriptors refer to the inodes of their directories and lets the foreign keys that lead from there cascade, so
     that metadata goes with its directory. Hive needs no change for it.
+  - Makes the columns that hold what users write utf8mb4, on MariaDB. In the stock schema's latin1 other text becomes question
+    marks. V(absent) refuses while a column holds what latin1 does not have, and names one of the rows.
   - What is to be done is read from the database. Each statement is atomic; a run that was interrupted is gone on with by the
     next. V(absent) gives back the stock schema.
   - The metastore may be at work. A statement waits for others for a second at most, steps back and tries again, for two

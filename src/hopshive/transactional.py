@@ -29,8 +29,8 @@ Decisions:
   to a table whose later rows are gone also gets a row for the newest write id, of a transaction that has ended.
 - Compactions that were running are restored as waiting, as Hive does with those of a worker that died: a worker's entry would
   block the table for a day (`hive.compactor.worker.timeout`).
-- Names compare without case in these columns (latin1_swedish_ci). That is right for databases and tables, which Hive keeps in
-  lower case, and wrong for partitions: `p=A` is not `p=a`. Partitions are compared by bytes.
+- Names compare without case in these columns, on NDB those of partitions too (latin1_swedish_ci). That is right for databases
+  and tables, which Hive keeps in lower case, and wrong for partitions: `p=A` is not `p=a`. Partitions are compared by bytes.
 """
 
 from __future__ import annotations

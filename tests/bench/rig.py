@@ -170,7 +170,8 @@ class Rig:
         write_site(
             conf / "hive-site.xml",
             {
-                "javax.jdo.option.ConnectionURL": f"jdbc:mysql://127.0.0.1:{self.mariadb.port}/{database}?useSSL=false",
+                "javax.jdo.option.ConnectionURL": f"jdbc:mysql://127.0.0.1:{self.mariadb.port}/{database}?useSSL=false"
+                "&characterEncoding=UTF-8&connectionCollation=utf8mb4_bin",
                 "javax.jdo.option.ConnectionDriverName": "com.mysql.cj.jdbc.Driver",
                 "javax.jdo.option.ConnectionUserName": USER,
                 "javax.jdo.option.ConnectionPassword": USER,

@@ -98,7 +98,7 @@ def _run(
 ) -> list[str]:
     with connect(server, names) as session:
         with session.look() as tx:
-            found = catalogue.read(tx, server.database)
+            found = catalogue.read(tx, server.database, back=alone)
         todo = decide(found)
         if not dry_run:
             if alone and todo and "lease" in found.state_tables:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hopshive.foreign_keys import ForeignKey, outgoing
 from hopshive.schema.cascades import DATABASE_KEY, INODE_KEY, in_one_piece
 from hopshive.schema.errors import SchemaError
+from hopshive.schema.texts import ForeignText, foreign_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,6 +101,11 @@ class Catalogue:
     orphans: Mapping[str, int] = field(default_factory=dict)
     # What a text of each table has unless its column says otherwise.
     collations: Mapping[str, str] = field(default_factory=dict)
+    row_formats: Mapping[str, str] = field(default_factory=dict)
+    # Of indexes that hold only the first characters of a column: how many, by table and index.
+    prefixes: Mapping[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
+    # Read for the way back only.
+    foreign_texts: tuple[ForeignText, ...] = ()
     # On NDB, of each column that lies outside of its row: the length of its longest value, in characters or bytes.
     longest: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
@@ -113,10 +119,10 @@ OF_DATABASES = (
 DESCRIPTORS = "org.apache.hadoop.hive.metastore.model.MStorageDescriptor"
 
 
-def read(tx: Transaction, database: str) -> Catalogue:
+def read(tx: Transaction, database: str, *, back: bool = False) -> Catalogue:
     """Read it, with the privileges of the one who asks: triggers are seen only by who may make them.
 
-    The connection uses `database`, if there is one of that name.
+    The connection uses `database`, if there is one of that name. `back`: for the way back, which reads whole tables.
     """
     columns = _columns(tx, database)
     version = ""
@@ -130,6 +136,8 @@ def read(tx: Transaction, database: str) -> Catalogue:
         settings = {str(name): _text(value) for name, value in tx.rows("SELECT name, value FROM {state}.setting")}
     foreign_keys = outgoing(tx)
     engine = _engine(tx, database, "SDS")
+    indexes, prefixes = _indexes(tx, database)
+    collations, row_formats = _defaults(tx, database)
     return Catalogue(
         database=database,
         version=version,
@@ -142,7 +150,8 @@ def read(tx: Transaction, database: str) -> Catalogue:
             )
         ),
         columns=columns,
-        indexes=_indexes(tx, database),
+        indexes=indexes,
+        prefixes=prefixes,
         foreign_keys=foreign_keys,
         triggers=_triggers(tx, database),
         inodes=_inodes(tx),
@@ -156,7 +165,9 @@ def read(tx: Transaction, database: str) -> Catalogue:
         next_descriptor=_next_descriptor(tx) if "SEQUENCE_TABLE" in columns else None,
         leftovers=_leftovers(tx, columns, foreign_keys),
         orphans=_orphans(tx, columns, foreign_keys),
-        collations=_collations(tx, database),
+        collations=collations,
+        row_formats=row_formats,
+        foreign_texts=foreign_texts(tx, columns, indexes) if back else (),
         longest=_longest(tx, columns, foreign_keys) if engine == NDB else {},
     )
 
@@ -180,9 +191,14 @@ def _tables(tx: Transaction, schema: str) -> frozenset[str]:
     return frozenset(str(row[0]) for row in rows)
 
 
-def _collations(tx: Transaction, schema: str) -> dict[str, str]:
-    sql = "SELECT TABLE_NAME, TABLE_COLLATION FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
-    return {str(table): str(collation) for table, collation in tx.rows(sql, (schema,))}
+def _defaults(tx: Transaction, schema: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Of each table the collation and the row format; views have neither."""
+    sql = (
+        "SELECT TABLE_NAME, TABLE_COLLATION, ROW_FORMAT FROM information_schema.TABLES"
+        " WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE'"
+    )
+    rows = tx.rows(sql, (schema,))
+    return {str(row[0]): str(row[1]) for row in rows}, {str(row[0]): str(row[2]) for row in rows}
 
 
 def _columns(tx: Transaction, schema: str, table: str | None = None) -> dict[str, dict[str, Column]]:
@@ -200,16 +216,22 @@ def _columns(tx: Transaction, schema: str, table: str | None = None) -> dict[str
     return found
 
 
-def _indexes(tx: Transaction, database: str) -> dict[str, dict[str, tuple[str, ...]]]:
+def _indexes(
+    tx: Transaction, database: str
+) -> tuple[dict[str, dict[str, tuple[str, ...]]], dict[tuple[str, str], dict[str, int]]]:
+    """The columns of each index, and those of which it holds only the first characters."""
     found: dict[str, dict[str, tuple[str, ...]]] = {}
-    for table, name, column in tx.rows(
-        "SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s"
+    prefixes: dict[tuple[str, str], dict[str, int]] = {}
+    for table, name, column, kept in tx.rows(
+        "SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s"
         " ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX",
         (database,),
     ):
         indexes = found.setdefault(str(table), {})
         indexes[str(name)] = (*indexes.get(str(name), ()), str(column))
-    return found
+        if kept is not None:
+            prefixes.setdefault((str(table), str(name)), {})[str(column)] = int(kept)
+    return found, prefixes
 
 
 def _triggers(tx: Transaction, database: str) -> tuple[Trigger, ...]:

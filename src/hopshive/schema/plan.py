@@ -35,6 +35,7 @@ from hopshive.schema.catalogue import (
 )
 from hopshive.schema.errors import SchemaError
 from hopshive.schema.narrowing import narrowings, widenings
+from hopshive.schema.texts import conversions, converted, reversions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -92,7 +93,7 @@ def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
     _require_state(found, wanted)
     inode_columns = _inode_columns(found, names, wanted)
     changes = to_cascade(found.foreign_keys)
-    narrowed = list(narrowings(found))
+    narrowed = [*narrowings(found), *conversions(found)]
     inode, database = _inode_link(found, names, inode_columns), _database_link(found)
     # A trigger that names a column which goes would let each UPDATE fail.
     remade = inode.remade or database.remade
@@ -110,7 +111,7 @@ def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
         *(_forgotten_descriptors(found) if database.on else []),
         *_numbering(found),
         *database.on,
-        *_triggers(replace(found, triggers=()) if remade else found, _wanted_triggers(found, names, wanted)),
+        *_triggers(replace(found, triggers=()) if remade else found, _wanted_triggers(converted(found), names, wanted)),
         *_settings(found, names, wanted),
     ]
 
@@ -147,7 +148,7 @@ def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[State
     statements += _renamed(found, to_stock(found.foreign_keys))
     if STATISTICS_INDEX in found.indexes.get("PART_COL_STATS", {}):
         statements.append(_alter("PART_COL_STATS", [f"DROP KEY {STATISTICS_INDEX}"]))
-    statements += [_alter(table, clauses) for table, clauses in widenings(found)]
+    statements += [_alter(table, clauses) for table, clauses in (*widenings(found), *reversions(found))]
     if purge:
         schema = names.inodes.partition(".")[0]
         ours = source == "hdfs" and (found.inodes is None or found.inodes.is_ours)
