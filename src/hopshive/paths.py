@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -61,6 +62,23 @@ def is_below(path: str, ancestor: str) -> bool:
 def in_trash(path: str) -> bool:
     """Whether a path lies in a trash directory."""
     return TRASH in path.split("/")
+
+
+def was_trashed(place: str, path: str) -> bool:
+    """Whether `place` is where the trash puts what is deleted at `path`: its names, below a checkpoint.
+
+    A name that was taken has the time in milliseconds behind it (TrashPolicyDefault.moveToTrash).
+    """
+    parts, names = place.split("/"), path.strip("/").split("/")
+    if TRASH not in parts:
+        return False
+    # The checkpoint; in an encryption zone, the user before it.
+    below = len(parts) - parts.index(TRASH) - 1 - len(names)
+    tail = parts[-len(names) :]
+    return below in (1, 2) and all(
+        own == name or (own.startswith(name) and re.fullmatch(r"\d{13}", own[len(name) :]))
+        for own, name in zip(tail, names, strict=True)
+    )
 
 
 def has_twin(path: str) -> bool:

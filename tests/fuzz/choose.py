@@ -79,6 +79,7 @@ WEIGHTS: Mapping[str, float] = {
     "delete_database": 1.5,
     "delete_one_location": 1.5,
     "delete_outside": 1.5,
+    "come_and_go": 4,
     "delete_files": 2,
     "shell_rm": 0.3,
     "move_away": 2.5,
@@ -88,6 +89,7 @@ WEIGHTS: Mapping[str, float] = {
     "restart_daemon": 0.4,
     "kill_all_daemons": 0.4,
     "freeze_leader": 0.3,
+    "nobody_leads": 0.4,
     "restart_namenode": 0.25,
     "kill_namenode": 0.15,
     "safe_mode": 0.25,
@@ -636,6 +638,19 @@ class Chooser:
         if not found:
             return None
         return self._delete(*self._rng.choice(found))
+
+    def _come_and_go(self) -> Step | None:
+        """A directory goes to the trash and comes back, a few times, at once; at last it is there, or not."""
+        one = self._partition()
+        if one is not None and self._rng.random() < 0.5:
+            name, path = one[0].name, one[2].path
+        else:
+            found = self._table(("plain", "external", "acid", "spark"))
+            if found is None:
+                return None
+            name, path = found[0].name, found[1].path
+        back = self._rng.random() < 0.5
+        return Step("come_and_go", {"db": name, "path": path, "times": self._rng.randint(1, 3), "back": back})
 
     def _leaf(self) -> tuple[Database, str] | None:
         """A directory with files: of a partition or an unpartitioned table that is no ACID table."""

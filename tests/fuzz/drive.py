@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ FORMATS = {
 }
 # Seconds in safe mode: longer than the grace of a test's daemon.
 SAFE_MODE = 2.0
+# Seconds without any daemon: longer than a lease, and than the grace of a deletion.
+UNLED = 15.0
 # Seconds that a frozen leader is given for somebody else to lead.
 FREEZE = 25.0
 # Seconds after which Hadoop's clients close a connection that nothing goes over (ipc.client.connection.maxidletime), and a bit:
@@ -290,6 +293,13 @@ class Driver:
             if place:
                 outcome.places[path] = place
 
+    def _come_and_go(self, step: Step, outcome: Outcome) -> None:
+        path = step["path"]
+        for _ in range(step["times"]):
+            self._warehouse.hdfs.move(self._warehouse.hdfs.delete(path, skip_trash=False), path)
+        if not step["back"]:
+            outcome.places[path] = self._warehouse.hdfs.delete(path, skip_trash=False)
+
     def _shell_rm(self, step: Step, outcome: Outcome) -> None:
         self._warehouse.hdfs.shell_rm(step["path"], skip_trash=not step["trash"])
         if step["trash"]:
@@ -342,6 +352,16 @@ class Driver:
             self._warehouse.wait_leader(FREEZE, other_than=name)
         finally:
             leader.resume()
+
+    def _nobody_leads(self, _: Step, __: Outcome) -> None:
+        """The steps that follow find no leader, for a while."""
+        for cleaner in self._warehouse.cleaners:
+            cleaner.stop()
+        threading.Timer(UNLED, self._lead_again).start()
+
+    def _lead_again(self) -> None:
+        for cleaner in self._warehouse.cleaners:
+            cleaner.start()
 
     def _restart_namenode(self, _: Step, __: Outcome) -> None:
         begin = time.monotonic()

@@ -247,6 +247,13 @@ def delete(model: Model, step: Step, outcome: Outcome) -> None:
         model.delete(step["path"])
 
 
+def come_and_go(model: Model, step: Step, outcome: Outcome) -> None:
+    if step["path"] in outcome.places:
+        model.keep(step["path"], outcome.places[step["path"]])
+    else:
+        model.return_at_once(step["path"])
+
+
 def delete_database(model: Model, step: Step, outcome: Outcome) -> None:
     for path in step["paths"]:
         if path in outcome.places:
@@ -308,6 +315,7 @@ EFFECTS: dict[str, Callable[[Model, Step, Outcome], None]] = {
     "spark_overwrite": spark_overwrite,
     "delete": delete,
     "shell_rm": delete,
+    "come_and_go": come_and_go,
     "delete_files": delete_files,
     "delete_database": delete_database,
     "move_away": move_away,

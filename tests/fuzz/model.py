@@ -182,15 +182,17 @@ class Model:
         self.files.delete(path)
 
     def keep(self, path: str, place: str) -> None:
-        """A directory is moved to the trash, or elsewhere. Nobody brings back what the mirror may never have seen there."""
+        """A directory is moved to the trash, or elsewhere, whatever the mirror has seen of it."""
         self._leaving(path)
-        sure = all(self._seen.get(one) == self.files.id(one) for one in self.places() if is_below(one, path))
         self.files.make(place.rpartition("/")[0])
         if not self.files.move(path, place):
             raise AssertionError(f"{path} cannot be kept at {place}")
-        self.kept.pop(path, None)
-        if sure:
-            self.kept[path] = place
+        self.kept[path] = place
+
+    def return_at_once(self, path: str) -> None:
+        """A directory went and came back, as often as it may: nobody builds on it before the next quiet point."""
+        self._leaving(path)
+        self._arrivals.add(path)
 
     def places(self) -> Iterator[str]:
         """All directories that metadata is about."""

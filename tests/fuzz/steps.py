@@ -31,6 +31,7 @@ FAULTS = frozenset(
         "restart_daemon",
         "kill_all_daemons",
         "freeze_leader",
+        "nobody_leads",
         "restart_namenode",
         "kill_namenode",
         "safe_mode",

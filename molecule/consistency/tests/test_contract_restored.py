@@ -134,3 +134,58 @@ def test_what_was_copied_back_is_restored_by_hand(db: OwnDatabase) -> None:
     db.warehouse.wait_quiet()
     assert differences(before, metadata(db.warehouse)) == {}
     assert db.rows("t") == [(1, 1), (2, 2)]
+
+
+def test_a_table_that_goes_as_soon_as_it_was_made_comes_back(db: OwnDatabase) -> None:
+    db.hive(FORMS["external"], "INSERT INTO {db}.t VALUES (1, 1), (2, 2)")
+    before, path = metadata(db.warehouse), db.path("t")
+    db.warehouse.hdfs.delete(path, skip_trash=False)
+    db.warehouse.wait_quiet()
+    assert db.tables() == []
+    db.warehouse.hdfs.restore_from_trash(path)
+    db.warehouse.wait_quiet()
+    assert differences(before, metadata(db.warehouse)) == {}
+    assert db.rows("t") == [(1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_comes_and_goes_faster_than_it_is_looked_at_comes_back(db: OwnDatabase, form: str) -> None:
+    with_table(db, form)
+    before, path = metadata(db.warehouse), db.path("t")
+    db.warehouse.hdfs.delete(path, skip_trash=False)
+    db.warehouse.wait_quiet()
+    assert db.tables() == []
+    for _ in range(5):
+        db.warehouse.hdfs.restore_from_trash(path)
+        db.warehouse.hdfs.delete(path, skip_trash=False)
+    db.warehouse.wait_quiet()
+    assert db.tables() == []
+    db.warehouse.hdfs.restore_from_trash(path)
+    db.warehouse.wait_quiet()
+    assert differences(before, metadata(db.warehouse)) == {}
+    assert db.rows("t") == [(1, 1), (2, 2)]
+
+
+def test_partitions_that_were_made_and_deleted_while_nobody_led_come_back_with_their_table(db: OwnDatabase) -> None:
+    with_table(db, "external")
+    for cleaner in db.warehouse.cleaners:
+        cleaner.stop()
+    try:
+        db.hive("INSERT INTO {db}.t VALUES (3, 3), (4, 4)")
+        before, path = metadata(db.warehouse), db.path("t")
+        db.warehouse.hdfs.delete(path, skip_trash=False)
+    finally:
+        for cleaner in db.warehouse.cleaners:
+            cleaner.start()
+    db.warehouse.wait_leader()
+    db.warehouse.wait_quiet()
+    assert db.tables() == []
+    leader = db.warehouse.leading()
+    assert leader is not None
+    # Another one leads, or the same anew.
+    leader.kill()
+    db.warehouse.hdfs.restore_from_trash(path)
+    db.warehouse.wait_leader()
+    db.warehouse.wait_quiet()
+    assert differences(before, metadata(db.warehouse)) == {}
+    assert db.rows("t") == [(1, 1), (2, 2), (3, 3), (4, 4)]

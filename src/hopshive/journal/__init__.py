@@ -1,7 +1,7 @@
 """What is removed, and how it comes back."""
 
 from hopshive.journal.record import Entry, Removal, expire, history, objects, restorable
-from hopshive.journal.removal import Cause, Progress, Removed, begin_removal, end_removal, remove_next
+from hopshive.journal.removal import Cause, Progress, Removed, Unknown, begin_removal, end_removal, remove_next
 from hopshive.journal.restore import RestoreProgress, restore_next
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Removal",
     "Removed",
     "RestoreProgress",
+    "Unknown",
     "begin_removal",
     "end_removal",
     "expire",

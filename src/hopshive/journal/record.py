@@ -25,7 +25,7 @@ COLUMNS = "j.id, j.removal, j.kind, j.name, j.path, j.inode, j.removed, j.state,
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An object in the journal. `inode`: file id of its directory, if it was bound. `path`: empty for a view.
+    """An object in the journal. `inode`: file id of its directory, if known; 0 if that went for good. `path`: empty for a view.
 
     `state`: removed, restored. `message`: why it was not restored the last time. Times are UTC.
     """

@@ -76,6 +76,14 @@ class Progress:
     done: bool
 
 
+class Unknown(Exception):
+    """The inodes of some descriptors that are not bound are to be found first. `paths`: sd_id to path. Nothing was done."""
+
+    def __init__(self, paths: Mapping[int, str]) -> None:
+        super().__init__(f"{len(paths)} descriptors are not bound")
+        self.paths = paths
+
+
 @dataclass(slots=True)
 class _Object:
     """An object of a batch; its number is its place in it."""
@@ -125,19 +133,27 @@ def end_removal(tx: Transaction, removal: int) -> None:
     tx.execute("UPDATE {state}.removal SET ended = UTC_TIMESTAMP(3) WHERE id = %s AND ended IS NULL", (removal,))
 
 
-def remove_next(tx: Transaction, removal: int, sd_ids: Sequence[int], fs: FileSystem, limit: int) -> Progress:
+def remove_next(
+    tx: Transaction,
+    removal: int,
+    sd_ids: Sequence[int],
+    fs: FileSystem,
+    limit: int,
+    inodes: Mapping[int, int | None] | None = None,
+) -> Progress:
     """Remove up to `limit` objects that own the descriptors, or depend on one that does.
 
-    Objects that have gone meanwhile are fine. A database `default` is never removed. Raises ClosureError, and Contention if
-    somebody holds or writes the same rows: nothing is done then, and the same may succeed later.
+    `inodes`: what was found for descriptors that are not bound; without, they have none in the journal. Objects that have
+    gone meanwhile are fine. A database `default` is never removed. Raises ClosureError, Unknown if `inodes` lacks some, and
+    Contention if somebody holds or writes the same rows: the transaction must be rolled back, and the same may succeed later.
     """
     keys = graph(tx)
     removed: list[Removed] = []
     for some in chunks(sorted(set(sd_ids))):
         batch, complete = _choose(tx, keys, some, limit - len(removed))
-        removed += _remove(tx, keys, removal, "partition", batch.partitions, fs)
-        removed += _remove(tx, keys, removal, "table", batch.tables, fs)
-        removed += _remove(tx, keys, removal, "database", batch.databases, fs)
+        removed += _remove(tx, keys, removal, "partition", batch.partitions, fs, inodes)
+        removed += _remove(tx, keys, removal, "table", batch.tables, fs, inodes)
+        removed += _remove(tx, keys, removal, "database", batch.databases, fs, inodes)
         if complete:
             _offer(tx, "SDS", _unowned(tx, some))
         if not complete or len(removed) >= limit:
@@ -219,7 +235,13 @@ def _unowned(tx: Transaction, sd_ids: Sequence[object]) -> list[int]:
 
 
 def _remove(
-    tx: Transaction, keys: Graph, removal: int, kind: Kind, ids: Sequence[int], fs: FileSystem
+    tx: Transaction,
+    keys: Graph,
+    removal: int,
+    kind: Kind,
+    ids: Sequence[int],
+    fs: FileSystem,
+    inodes: Mapping[int, int | None] | None,
 ) -> list[Removed]:
     """Journal and delete objects of one kind that nothing depends on any more."""
     if not ids:
@@ -227,6 +249,9 @@ def _remove(
     objects = _describe(tx, kind, ids)
     table = _TABLE_OF[kind]
     locations = _hold(tx, keys, objects)
+    _bound(tx, objects)
+    if inodes is not None:
+        _unbound(objects, locations, fs, inodes)
     kept = _kept(tx, keys, table, objects)
     seeds = {
         table: {one.id: number for number, one in enumerate(objects)},
@@ -235,7 +260,6 @@ def _remove(
     views = _materialized(tx, objects) if kind == "table" else {}
     if views:
         seeds["MV_CREATION_METADATA"] = views
-    _bound(tx, objects)
     found = collect(tx, keys, seeds)
     _add_of_views(tx, keys, found, views)
     _locate(kind, objects, found, locations, fs)
@@ -337,6 +361,26 @@ def _bound(tx: Transaction, objects: Sequence[_Object]) -> None:
         )
         for sd_id, inode in tx.rows(sql, some):
             by_sd[sd_id].inode = inode
+
+
+def _unbound(
+    objects: Sequence[_Object],
+    locations: Mapping[int | None, str | None],
+    fs: FileSystem,
+    inodes: Mapping[int, int | None],
+) -> None:
+    """Take the inodes of descriptors that are not bound from what was found. Raises Unknown."""
+    unknown: dict[int, str] = {}
+    for one in objects:
+        path = fs.path_of(locations.get(one.sd_id))
+        if one.sd_id is None or one.inode is not None or path is None:
+            continue
+        if one.sd_id in inodes:
+            one.inode = inodes[one.sd_id]
+        else:
+            unknown[one.sd_id] = path
+    if unknown:
+        raise Unknown(unknown)
 
 
 def _locate(

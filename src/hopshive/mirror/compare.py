@@ -1,13 +1,14 @@
 """The full comparison: every storage descriptor against the NameNode, after a gap in its events and now and then.
 
 It goes on a page at a time beside everything else. What it finds absent becomes a recheck that waits for its end, so
-that the fuse sees all of it at once.
+that the fuse sees all of it at once. Then it looks whether directories of removed objects are back, in case no event told.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from hopshive import owned
@@ -16,10 +17,11 @@ from hopshive.mirror.binding import note_missing
 from hopshive.mirror.context import look
 from hopshive.mirror.recheck import MANY_AGAIN
 from hopshive.mirror.rechecks import Recheck
-from hopshive.mirror.tree import MISSING, NOT_OURS, Key, lock, requeue
+from hopshive.mirror.tree import MISSING, NOT_OURS, Key, decoded, lock, requeue
+from hopshive.paths import is_below
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hopshive.database import Row, Transaction
     from hopshive.mirror.context import Context
@@ -42,6 +44,8 @@ class Comparison:
         """From the beginning, at the next step."""
         self._begun = False
         self._last = _FIRST
+        self._last_entry = 0
+        self._metadata = True
         self._began = time.monotonic()
         self.seen = 0
         self.total = 0
@@ -58,6 +62,15 @@ class Comparison:
         """Compare one page; whether that was the last. Raises NameNodeError and DatabaseError: the page may be tried again."""
         if not self._begun:
             self._begin()
+        if self._metadata:
+            self._metadata = self._compare_page()
+        if self._metadata or self._look_for_returns():
+            return False
+        self._end()
+        return True
+
+    def _compare_page(self) -> bool:
+        """Compare some; whether there are more."""
         with self._context.database.reading() as tx:
             rows = tx.rows(
                 "SELECT s.SD_ID, s.LOCATION, s.PARENT_ID, s.NAME, i.id FROM SDS s LEFT JOIN {inodes} i"
@@ -69,10 +82,39 @@ class Comparison:
             self._compare(rows)
             self._last = int(rows[-1][0])
             self.seen += len(rows)
-        if len(rows) == PAGE:
+        return len(rows) == PAGE
+
+    def _look_for_returns(self) -> bool:
+        """Look at some of what can come back; whether there are more."""
+        context = self._context
+        if not context.config.journal.automatic:
             return False
-        self._end()
-        return True
+        with context.database.reading() as tx:
+            rows = tx.rows(
+                "SELECT id, path, inode FROM {state}.journal WHERE id > %s AND state = 'removed' AND inode > 0"
+                " ORDER BY id LIMIT %s",
+                (self._last_entry, PAGE),
+            )
+        if rows:
+            self._restore({decoded(path): int(inode) for _, path, inode in rows})
+            self._last_entry = int(rows[-1][0])
+        return len(rows) == PAGE
+
+    def _restore(self, wanted: Mapping[str, int]) -> None:
+        """Add a recheck for each directory beneath which something is back, unless there is one."""
+        context = self._context
+        found = look(context.namenode, wanted)
+        back = [path for path, inode in wanted.items() if found.ids.get(path) == inode]
+        beside = Counter(path.rpartition("/")[0] for path in back)
+        places = {
+            above if above and beside[above] > 1 else path for path in back for above in [path.rpartition("/")[0]]
+        }
+        if not places:
+            return
+        with context.database.transaction() as tx:
+            waiting = rechecks.restores(tx)
+            fresh = [path for path in sorted(places) if not any(is_below(path, one) for one in waiting)]
+            rechecks.add(tx, [(Recheck("restore", path), 0) for path in fresh])
 
     def _compare(self, rows: list[Row]) -> None:
         context = self._context

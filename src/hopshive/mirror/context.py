@@ -29,6 +29,8 @@ class Pass:
     effects: int
     below: int | None = None
     problem: str = ""
+    # Entries without an inode that belong to what came back; None before they were looked for.
+    alike: set[int] | None = None
 
 
 @dataclass
@@ -51,6 +53,8 @@ class Context:
     locked_databases: Locked[int] = field(default_factory=Locked)
     # By the number of the recheck.
     passes: dict[int, Pass] = field(default_factory=dict)
+    # Transactions of the NameNode that were yet to be read when events were asked for the last time.
+    lag: int = 0
     # Objects that were removed or restored so far.
     effects: int = 0
 

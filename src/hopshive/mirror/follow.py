@@ -37,7 +37,7 @@ class Concern:
     """What some events ask for: rechecks of directories that went, and directories that came where something was missing.
 
     Of an arrival, whether something may lie beneath it: nothing does in a directory that was just made. `moves` are of
-    what was moved before, and is yet to be decided on.
+    what was moved before and is yet to be decided on, and of what is missing, in their order.
     """
 
     rechecks: list[Recheck]
@@ -55,18 +55,20 @@ def concerning(context: Context, events: Iterable[Event]) -> Concern:
     arrivals: dict[str, bool] = {}
     moves: list[Event] = []
     for event in events:
-        if event.kind == "rename" and event.path in context.targets:
+        arrived = event.target if event.kind == "rename" else event.path if event.kind == "mkdir" else ""
+        went = event.kind != "mkdir" and (event.path in context.targets or event.path in context.missing)
+        if went or arrived in context.missing:
             moves.append(event)
-            context.targets.add(event.target)
+            if went and event.kind == "rename":
+                context.targets.add(event.target)
         if event.kind != "mkdir" and event.path in known:
             kind = event.kind if event.kind == "unlink" else "trash" if in_trash(event.target) else "rename"
             _want(wanted, kind, event, event.path, event.target)
-            if kind == "rename":
+            if kind != "unlink":
                 context.targets.add(event.target)
             arrivals = {path: whole for path, whole in arrivals.items() if not is_below(path, event.path)}
         if event.kind == "rename" and event.target in returns:
-            _want(wanted, "restore", event, event.target)
-        arrived = event.target if event.kind == "rename" else event.path if event.kind == "mkdir" else ""
+            _want(wanted, "restore", event, event.target, event.path)
         if arrived in context.missing:
             arrivals[arrived] = event.kind == "rename"
         if event.kind == "rename" and arrived in known:  # what lay there was overwritten
@@ -107,7 +109,12 @@ def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_a
         context.metrics.events.labels(recheck.kind).inc()
     rechecks.add(tx, rows)
     for event in concern.moves:
-        rechecks.follow_target(tx, event.path, event.target, event.txid)
+        if event.kind == "rename":
+            rechecks.follow_target(tx, event.path, event.target, event.txid)
+        if event.kind != "mkdir":
+            rechecks.follow_missing(tx, event.path, event.target or rechecks.NOWHERE, event.txid)
+        if event.kind != "unlink":
+            rechecks.arrived(tx, event.target or event.path, event.txid, whole=event.kind == "rename")
     tx.execute(
         "UPDATE {state}.position SET txid = %s, event_at = COALESCE(%s, event_at) WHERE id = 1", (txid, event_at)
     )

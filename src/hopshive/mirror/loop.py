@@ -217,6 +217,7 @@ class Mirror:
             self._saved = time.monotonic()
             self._saved_txid = batch.last_txid
         self._txid = batch.last_txid
+        context.lag = batch.lag
         context.metrics.lag_events.set(batch.lag)
         context.metrics.lag_seconds.set(max(0.0, time.time() - last / 1000) if batch.lag and last else 0.0)
         return bool(concern) or batch.lag > 0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hopshive import journal, owned
 from hopshive.database import marks
 from hopshive.journal import Cause
-from hopshive.mirror import fuse, rechecks
+from hopshive.mirror import fuse, identity, rechecks
 from hopshive.mirror.binding import read_homes, settle, settle_database
 from hopshive.mirror.context import look
 from hopshive.mirror.relocate import relocate
@@ -322,10 +322,19 @@ def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound], 
     Before each further transaction the NameNode is asked again: a directory that came back meanwhile keeps what is left.
     """
     left = list(absent)
+    inodes: dict[int, int | None] = {}
     while left:
-        with context.database.transaction() as tx:
-            sd_ids = [one.sd_id for one in left]
-            progress = journal.remove_next(tx, removal, sd_ids, context.file_system, context.config.mirror.batch)
+        sd_ids = [one.sd_id for one in left]
+        try:
+            with context.database.transaction() as tx:
+                limit = context.config.mirror.batch
+                progress = journal.remove_next(tx, removal, sd_ids, context.file_system, limit, inodes)
+        except journal.Unknown as unknown:
+            # Where a directory lies is known only when all events are.
+            if context.lag:
+                raise Later from unknown
+            inodes |= identity.find(context, unknown.paths)
+            continue
         for one in progress.removed:
             if one.path:
                 context.returns.add(one.path)

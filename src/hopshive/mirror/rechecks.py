@@ -7,11 +7,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from hopshive import journal, state
+from hopshive.closure import chunks
 from hopshive.database import marks
 from hopshive.mirror.tree import MISSING, decoded, encoded, requeue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from hopshive.database import Row, Transaction
@@ -23,8 +24,12 @@ State = Literal["waiting", "held", "approved", "reported", "comparing"]
 LOOK_AGAIN = 30.0
 # Descriptors that are put back into the queue in one transaction.
 MOST_AT_ONCE = 10_000
+# The target of a missing directory that was deleted for good.
+NOWHERE = "/"
 # Room for a target. A path of HDFS may have 8000 characters.
 TARGET_BYTES = 8000
+# Kinds whose target is where the directory lies.
+_MOVED = "'trash', 'rename'"
 _AT = "head = %s AND path = %s"
 _COLUMNS = "id, kind, path, target, inode, sd_id, txid, event_at, state, removal"
 
@@ -135,17 +140,72 @@ def fitting(target: str) -> str:
 
 def targets(tx: Transaction) -> list[str]:
     """Where something was moved to that is yet to be decided on."""
-    return [decoded(target) for (target,) in tx.rows("SELECT target FROM {state}.recheck WHERE kind = 'rename'")]
+    sql = (
+        f"SELECT target FROM {{state}}.recheck WHERE kind IN ({_MOVED}, 'missing') AND target NOT IN ('', '{NOWHERE}')"
+    )
+    return [decoded(target) for (target,) in tx.rows(sql)]
 
 
 def follow_target(tx: Transaction, source: str, target: str, txid: int) -> None:
     """What was moved to a path, or beneath it, before a transaction of the NameNode was moved on in that."""
     rows = tx.rows(
-        "SELECT id, target FROM {state}.recheck WHERE kind = 'rename' AND txid < %s AND (target = %s OR target LIKE %s)",
+        f"SELECT id, target FROM {{state}}.recheck WHERE kind IN ({_MOVED}) AND txid < %s AND (target = %s OR target LIKE %s)",
         (txid, encoded(source), _beneath(source)),
     )
     moved = [(encoded(fitting(target + decoded(place)[len(source) :])), number) for number, place in rows]
     tx.many("UPDATE {state}.recheck SET target = %s WHERE id = %s", moved)
+
+
+def follow_missing(tx: Transaction, source: str, target: str, txid: int) -> None:
+    """What is missing went along with a directory that was moved, or deleted: `target` is NOWHERE.
+
+    `target` of a recheck says where its directory lies, as far as events told. It went from its own path if nothing has told
+    before that it went, or if the event is about exactly that path: then something had come there again.
+    """
+    was, now = encoded(source), encoded(target)
+    own = f"kind = 'missing' AND txid < %s AND ({_AT} OR target = '' AND {state.BENEATH})"
+    for column, where, arguments in (
+        ("target", "kind = 'missing' AND txid < %s AND (target = %s OR target LIKE %s)", (was, _beneath(source))),
+        ("path", own, (*_at(source), *state.beneath(was))),
+    ):
+        place = "%s" if target == NOWHERE else f"CONCAT(%s, SUBSTRING({column}, %s))"
+        there = (now,) if target == NOWHERE else (now, len(was) + 1)
+        tx.execute(
+            f"UPDATE {{state}}.recheck SET txid = %s,"
+            f" target = IF({place} = path OR LENGTH({place}) > {TARGET_BYTES}, '', {place}) WHERE {where}",
+            (txid, *there, *there, *there, txid, *arguments),
+        )
+
+
+def arrived(tx: Transaction, path: str, txid: int, *, whole: bool) -> None:
+    """Something came where it was missing, with `whole` perhaps also beneath: from now on it lies there."""
+    tx.execute(
+        "UPDATE {state}.recheck SET target = '', txid = %s"
+        f" WHERE kind = 'missing' AND txid < %s AND target <> '' AND ({_AT} OR %s AND {state.BENEATH})",
+        (txid, txid, *_at(path), whole, *state.beneath(encoded(path))),
+    )
+
+
+def missing_places(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
+    """Where the directories of missing descriptors lie, as far as events told."""
+    found: dict[int, str] = {}
+    for some in chunks(sd_ids):
+        sql = f"SELECT sd_id, target FROM {{state}}.recheck WHERE kind = 'missing' AND sd_id IN ({marks(some)})"
+        found |= {int(sd_id): decoded(target) for sd_id, target in tx.rows(sql, some)}
+    return found
+
+
+def departures(tx: Transaction, paths: Collection[str]) -> list[Recheck]:
+    """Rechecks of directories at some paths that went, the oldest first."""
+    found = []
+    for some in chunks([encoded(path) for path in paths]):
+        rows = tx.rows(
+            f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE kind IN ('unlink', {_MOVED}) AND txid > 0"
+            f" AND head IN ({marks(some)}) AND path IN ({marks(some)})",
+            (*(path[: state.HEAD] for path in some), *some),
+        )
+        found += [_made(row) for row in rows]
+    return sorted(found, key=lambda one: one.txid)
 
 
 def _beneath(path: str) -> bytes:
@@ -193,6 +253,11 @@ def begin(tx: Transaction, ids: Sequence[int], cause: Cause) -> int:
 def _begun(tx: Transaction, where: str, arguments: Sequence[int]) -> list[int]:
     sql = f"SELECT DISTINCT removal FROM {{state}}.recheck WHERE {where} AND removal IS NOT NULL ORDER BY removal"
     return [int(removal) for (removal,) in tx.rows(sql, arguments)]
+
+
+def restores(tx: Transaction) -> list[str]:
+    """Paths at and beneath which something is to come back."""
+    return [decoded(path) for (path,) in tx.rows("SELECT DISTINCT path FROM {state}.recheck WHERE kind = 'restore'")]
 
 
 def look_for_returns(tx: Transaction) -> None:

@@ -1,4 +1,4 @@
-"""Restoring: what was removed comes back with its directory, by itself if that has the inode that it had, or by hand."""
+"""Restoring: what was removed comes back with its directory, by itself if that is the one that it had, or by hand."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from typing import TYPE_CHECKING
 
 from hopshive import journal
-from hopshive.mirror import rechecks
+from hopshive.mirror import identity, rechecks
 from hopshive.mirror.context import Pass, look
 from hopshive.mirror.recheck import TURN, Later
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from hopshive.journal import Entry
     from hopshive.mirror.context import Context
@@ -33,12 +33,14 @@ def process(context: Context, recheck: Recheck) -> None:
         began = time.monotonic()
         with context.database.reading() as tx:
             entries = journal.restorable(tx, path=recheck.path)
+        if passed.alike is None:
+            passed.alike = identity.alike(context, recheck, entries)
         # All of it is read in each turn, so a turn goes on for as long at least as it read.
         read = time.monotonic()
         until = read + max(TURN, read - began)
         left = [entry for entry in entries if passed.below is None or entry.id < passed.below]
         for some in _batches(left, context.config.mirror.batch):
-            done, problems = restore(context, some, same_inode=True)
+            done, problems = restore(context, some, same_inode=True, alike=passed.alike)
             passed.effects += done
             passed.below = some[-1].id
             passed.problem = passed.problem or next(iter(problems), "")
@@ -60,24 +62,26 @@ def restore(
     entries: Sequence[Entry],
     *,
     same_inode: bool = False,
+    alike: Collection[int] = (),
     progress: Callable[[int], None] = lambda _: None,
 ) -> tuple[int, list[str]]:
     """Put objects back, in bounded transactions; how many there were, and a sentence for each that could not be.
 
-    `same_inode` leaves those alone whose directory is another than it was. Raises NameNodeError and DatabaseError: what
-    was restored until then stays.
+    `same_inode` leaves those alone whose directory is another than it was, but for `alike`, the ids of entries without an
+    inode. Raises NameNodeError and DatabaseError: what was restored until then stays.
     """
     done = 0
     problems: list[str] = []
     for batch in _batches(list(entries), context.config.mirror.batch):
-        found = look(context.namenode, [entry.path for entry in batch if entry.path])
+        # A return is told once: who is asked must know all that the events told.
+        found = look(context.namenode, [entry.path for entry in batch if entry.path], sure=same_inode)
         ready = []
         for entry in batch:
             inode = found.ids.get(entry.path)
             if entry.path and inode is None:
                 if not same_inode:
                     problems.append(f"{entry.kind} {entry.name}: its directory {entry.path} is not there.")
-            elif not same_inode or not entry.path or inode == entry.inode:
+            elif not same_inode or not entry.path or inode == entry.inode or entry.id in alike:
                 ready.append(entry.id)
         while ready:
             with context.database.transaction() as tx:

@@ -1,0 +1,91 @@
+"""Which directory an object had that is removed, so that it comes back with that one and with no other.
+
+A bound descriptor has its directory's inode. One that is not bound is new, or its directory went before the mirror looked. It
+gets the inode at its removal, from where its directory lies by then:
+
+- at its own path: a partition outside of its table's directory, whose table went;
+- at the place to which the events took it. A recheck of the kind `missing` keeps that place (`rechecks.follow_missing`) through
+  moves, moves within the trash and returns. What has none lay in a directory that went: the recheck of that has a target.
+
+An entry of the journal so has one of three:
+
+- an inode: it comes back when its path has that inode again;
+- `GONE`: the directory was deleted for good, and nothing comes back by itself;
+- nothing: no event told of it, since the edits had a gap, or the metastore committed after the deletion. Then names and times
+  must tell. The directory comes from the trash, from a place whose names are those of its path, and was not changed after the
+  removal: one that was made later was.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from hopshive.closure import chunks
+from hopshive.mirror import rechecks
+from hopshive.mirror.context import look
+from hopshive.mirror.tree import prefixes
+from hopshive.paths import is_below, was_trashed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hopshive.journal import Entry
+    from hopshive.mirror.context import Context
+    from hopshive.mirror.rechecks import Recheck
+
+# No directory has this inode.
+GONE = 0
+
+
+def find(context: Context, paths: Mapping[int, str]) -> dict[int, int | None]:
+    """The inodes of descriptors that are not bound, sd_id to path: an inode, `GONE` or None. Raises NameNodeError."""
+    with context.database.reading() as tx:
+        own = rechecks.missing_places(tx, list(paths))
+        moves = {
+            one.path: one
+            for one in rechecks.departures(tx, {above for path in paths.values() for above in prefixes(path)})
+        }
+    places = {sd_id: own.get(sd_id) or _place(path, moves) for sd_id, path in paths.items()}
+    found = look(context.namenode, [*paths.values(), *(place for place in places.values() if place)])
+    return {
+        sd_id: found.ids.get(path) or (GONE if places[sd_id] == rechecks.NOWHERE else found.ids.get(places[sd_id]))
+        for sd_id, path in paths.items()
+    }
+
+
+def _place(path: str, moves: Mapping[str, Recheck]) -> str:
+    """Where the last move of a directory at or above a path took what lay there; empty if none did."""
+    above = [moves[prefix] for prefix in prefixes(path) if prefix in moves]
+    if not above:
+        return ""
+    last = max(above, key=lambda one: one.txid)
+    return last.target + path[len(last.path) :] if last.kind != "unlink" else rechecks.NOWHERE
+
+
+def alike(context: Context, recheck: Recheck, entries: Sequence[Entry]) -> set[int]:
+    """Ids of those entries without an inode that belong to what came back, as far as names and times tell."""
+    newest: dict[tuple[str, str], Entry] = {}
+    for one in entries:
+        if one.inode is None and one.path and is_below(one.path, recheck.path):
+            place = recheck.target + one.path[len(recheck.path) :]
+            if was_trashed(place, one.path):
+                newest.setdefault((one.path, one.name), one)
+    there = _there(context, {path for path, _ in newest})
+    known = {(one.path, one.name) for one in entries if one.path in there and there[one.path][0] == one.inode}
+    return {
+        one.id
+        for key, one in newest.items()
+        if key not in known and one.path in there and there[one.path][1] <= one.removed
+    }
+
+
+def _there(context: Context, paths: Iterable[str]) -> dict[str, tuple[int, datetime]]:
+    """Inode and time of modification (UTC) of those that are there."""
+    found = {}
+    for some in chunks(sorted(paths)):
+        for path, entry in zip(some, context.namenode.entries(some), strict=True):
+            if entry is not None:
+                changed = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=entry.modified)
+                found[path] = entry.file_id, changed.replace(tzinfo=None)
+    return found

@@ -1,0 +1,372 @@
+"""What a removal took comes back with its directory, whatever the mirror had seen of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hopshive.mirror import follow
+from tests.mirror_world import TRASH
+
+if TYPE_CHECKING:
+    from tests.mirror_world import World
+
+ALL = {"d", "d.t", "d.t/p=0", "d.t/p=1", "d.t/p=2"}
+
+
+def path_of(world: World, *parts: str) -> str:
+    """Of the table, or of what lies beneath it."""
+    return "/".join([world.root, "managed/d.db/t", *parts])
+
+
+def make(world: World, db: int, *, late: bool = False) -> int:
+    """The table `d.t` with three partitions; with `late`, the mirror has seen the table before they come."""
+    table = world.make_table(db, "t", path_of(world))
+    if late:
+        world.settle()
+    world.make_partitions(table, [path_of(world, f"p={n}") for n in range(3)])
+    return table
+
+
+def gap(world: World) -> None:
+    """The NameNode no longer has the edits up to now; another daemon leads."""
+    with world.database.transaction() as tx:
+        follow.start_at(tx, world.namenode.current_txid())
+    world.start()
+
+
+def is_well(world: World, objects: set[str]) -> None:
+    """All is there, bound, and nothing waits."""
+    assert world.objects() == objects
+    assert world.differences() == []
+    assert world.rechecks() == []
+
+
+# --- what was not bound -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seen", ["nothing", "the database", "the table", "all"])
+@pytest.mark.parametrize("gone", ["managed/d.db/t", "managed/d.db"])
+def test_what_was_seen_in_part_comes_back_whole(world: World, db: int, seen: str, gone: str) -> None:
+    if seen != "nothing":
+        world.settle()
+    make(world, db, late=seen == "the table")
+    if seen == "all":
+        world.settle()
+    place = world.files.trash(f"{world.root}/{gone}")
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, f"{world.root}/{gone}")
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_a_partition_that_was_not_bound_comes_back_alone(world: World, db: int) -> None:
+    make(world, db, late=True)
+    place = world.files.trash(path_of(world, "p=1"))
+    world.settle()
+    assert world.objects() == ALL - {"d.t/p=1"}
+    world.files.move(place, path_of(world, "p=1"))
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_a_database_that_was_not_bound_comes_back_with_both_directories(world: World, db: int) -> None:
+    make(world, db)
+    places = [world.files.trash(f"{world.root}/{kind}/d.db") for kind in ("external", "managed")]
+    world.settle()
+    assert world.objects() == set()
+    for place in places:
+        world.files.move(place, place.removeprefix(TRASH))
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_two_tables_on_one_directory_come_back_both_although_one_was_not_bound(world: World, db: int) -> None:
+    make(world, db)
+    world.settle()
+    world.make_table(db, "u", path_of(world))
+    place = world.files.trash(path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, path_of(world))
+    world.settle()
+    is_well(world, ALL | {"d.u"})
+
+
+def test_a_partition_elsewhere_that_was_not_bound_comes_back_with_its_table(
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make(world, db)
+    world.settle()
+    # More is new than the mirror binds in time.
+    monkeypatch.setattr(world.mirror, "_bind", lambda: False)
+    world.make_partitions(table, [f"{world.root}/far/p=9"])
+    place = world.files.trash(path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    monkeypatch.undo()
+    world.files.move(place, path_of(world))
+    world.settle()
+    is_well(world, ALL | {"d.t/p=9"})
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_was_moved_elsewhere_comes_back_whole(world: World, db: int, late: bool) -> None:
+    make(world, db, late=late)
+    world.files.move(path_of(world), f"{world.root}/away/t")
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(f"{world.root}/away/t", path_of(world))
+    world.settle()
+    is_well(world, ALL)
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_comes_back_by_way_of_another_place_comes_back_whole(world: World, db: int, late: bool) -> None:
+    make(world, db, late=late)
+    place = world.files.trash(path_of(world))
+    world.settle()
+    world.files.move(place, f"{world.root}/saved/t")
+    world.settle()
+    world.files.move(f"{world.root}/saved/t", path_of(world))
+    world.settle()
+    is_well(world, ALL)
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_the_trash_moved_on_before_the_removal_comes_back_whole(world: World, db: int, late: bool) -> None:
+    world.start(grace=3600, unbound_grace=3600)
+    make(world, db, late=late)
+    place = world.files.trash(path_of(world))
+    world.settle()
+    assert world.objects() == ALL
+    # As the trash does every hour.
+    checkpoint = f"/{2411242100 + late}"
+    world.files.move(TRASH, TRASH.replace("/Current", checkpoint))
+    kept = place.replace("/Current", checkpoint)
+    world.settle()
+    world.look_again()
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(kept, path_of(world))
+    world.settle()
+    world.look_again()
+    world.settle()
+    is_well(world, ALL)
+
+
+# --- several times in a row -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_what_goes_again_before_it_is_bound_comes_back_again(world: World, db: int, steps: int) -> None:
+    make(world, db)
+    world.settle()
+    for _ in range(3):
+        place = world.files.trash(path_of(world))
+        world.settle()
+        assert world.objects() == {"d"}
+        world.files.move(place, path_of(world))
+        for _ in range(steps):
+            world.mirror.step()
+    world.settle()
+    is_well(world, ALL)
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_goes_and_comes_while_nobody_leads_is_there_and_comes_back(world: World, db: int, late: bool) -> None:
+    make(world, db, late=late)
+    for _ in range(2):
+        world.files.move(world.files.trash(path_of(world)), path_of(world))
+    world.start()
+    world.settle()
+    is_well(world, ALL)
+    for _ in range(2):
+        world.files.move(world.files.trash(path_of(world)), path_of(world))
+    place = world.files.trash(path_of(world))
+    world.start()
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, path_of(world))
+    world.start()
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_one_that_is_made_anew_and_deleted_while_nobody_leads_comes_back_as_the_one_that_is_brought(
+    world: World, db: int
+) -> None:
+    make(world, db)
+    world.settle()
+    first = world.files.trash(path_of(world))
+    # A DROP TABLE, and another table of the name that nobody has seen.
+    world.metastore.execute("DELETE FROM SDS WHERE LOCATION LIKE '%/d.db/t%'")
+    table = world.make_table(db, "t", path_of(world))
+    second = f"{TRASH}{path_of(world)}1764000000000"
+    world.files.move(path_of(world), second)
+    world.start()
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(first, path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.delete(path_of(world))
+    world.files.move(second, path_of(world))
+    world.settle()
+    is_well(world, {"d", "d.t"})
+    assert world.bound(table)
+
+
+# --- who leads --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_another_leader_between_each_two_steps_restores_all(world: World, db: int, late: bool) -> None:
+    make(world, db, late=late)
+    world.start()
+    place = world.files.trash(path_of(world))
+    for _ in range(4):
+        world.start()
+        world.mirror.step()
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, path_of(world))
+    for _ in range(4):
+        world.start()
+        world.mirror.step()
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_what_came_back_in_a_gap_of_the_events_is_found_by_the_comparison(world: World, db: int) -> None:
+    make(world, db, late=True)
+    place = world.files.trash(path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, path_of(world))
+    gap(world)
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_partitions_that_came_back_in_a_gap_of_the_events_are_found_by_the_comparison(world: World, db: int) -> None:
+    make(world, db)
+    world.settle()
+    places = [world.files.trash(path_of(world, f"p={n}")) for n in (0, 2)]
+    world.settle()
+    assert world.objects() == ALL - {"d.t/p=0", "d.t/p=2"}
+    for place in places:
+        world.files.move(place, place.removeprefix(TRASH))
+    gap(world)
+    world.settle()
+    is_well(world, ALL)
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_went_in_a_gap_of_the_events_comes_back_from_the_trash(world: World, db: int, late: bool) -> None:
+    make(world, db, late=late)
+    place = world.files.trash(path_of(world))
+    gap(world)
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, path_of(world))
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_what_a_second_deletion_gave_another_name_in_the_trash_comes_back(world: World, db: int) -> None:
+    make(world, db)
+    place = f"{TRASH}{path_of(world)}1764000000000"
+    world.files.move(path_of(world), place)
+    gap(world)
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, path_of(world))
+    world.settle()
+    is_well(world, ALL)
+
+
+# --- another directory ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seen", [True, False])
+@pytest.mark.parametrize("trash", [True, False])
+def test_a_directory_that_is_made_anew_brings_nothing_back(world: World, db: int, seen: bool, trash: bool) -> None:
+    make(world, db)
+    if seen:
+        world.settle()
+    if trash:
+        world.files.trash(path_of(world))
+    else:
+        world.files.delete(path_of(world))
+    world.settle()
+    world.files.mkdir(path_of(world, "p=0"))
+    world.settle()
+    assert world.objects() == {"d"}
+    # Through the trash, and from elsewhere, it is another one still.
+    place = f"{TRASH}{path_of(world)}1764000000000"
+    world.files.move(path_of(world), place)
+    world.settle()
+    world.files.move(place, path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(path_of(world), f"{world.root}/x")
+    world.files.move(f"{world.root}/x", path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.rechecks() == []
+
+
+def test_what_went_in_a_gap_does_not_come_back_with_a_directory_that_was_made_later(world: World, db: int) -> None:
+    make(world, db)
+    world.files.delete(path_of(world))
+    gap(world)
+    world.settle()
+    assert world.objects() == {"d"}
+    # It was made later by the clock of a NameNode, and the clocks of two hosts may differ.
+    world.metastore.execute("UPDATE {state}.journal SET removed = removed - INTERVAL 1 MINUTE")
+    world.files.mkdir(path_of(world, "p=0"))
+    world.files.move(world.files.trash(path_of(world)), path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.rechecks() == []
+
+
+def test_what_was_deleted_for_good_does_not_come_back_with_an_older_directory(world: World, db: int) -> None:
+    world.files.mkdir(path_of(world))
+    place = world.files.trash(path_of(world))
+    make(world, db)
+    world.files.delete(path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.rechecks() == []
+
+
+def test_another_directory_from_elsewhere_brings_nothing_back(world: World, db: int) -> None:
+    world.files.mkdir(f"{world.root}/old/p=0")
+    make(world, db)
+    world.files.delete(path_of(world))
+    gap(world)
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(f"{world.root}/old", path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.rechecks() == []
+
+
+def test_an_older_journal_entry_without_an_inode_comes_back_from_the_trash(world: World, db: int) -> None:
+    make(world, db)
+    place = world.files.trash(path_of(world))
+    world.settle()
+    # As an earlier version wrote it.
+    world.metastore.execute("UPDATE {state}.journal SET inode = NULL")
+    world.start()
+    world.files.move(place, path_of(world))
+    world.settle()
+    is_well(world, ALL)
