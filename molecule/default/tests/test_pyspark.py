@@ -6,7 +6,6 @@ import shlex
 from typing import Any
 
 import pytest
-
 from test_warehouse import beeline, run
 
 pytestmark = pytest.mark.group("client")
