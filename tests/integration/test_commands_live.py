@@ -101,10 +101,24 @@ def test_what_the_fuse_holds_waits_for_an_approval(site: Site) -> None:
     status = site.json("status", code=3)
     assert "hopshive approve" in status["problems"][0]
     assert "blown" in site.run("status", code=3)
-    assert "Approved" in site.run("approve")
+    waits = {one["path"] for one in site.json("held")}
+    first = min(waits)
+    assert len(waits) > 1
+    assert first in site.run("held")
+    assert {one["path"] for one in site.json("approve", "--dry-run")} == waits
+    assert "say --yes for all" in site.run("approve", code=2)
+    assert "Nothing waits for an approval at /live/external/other" in site.run(
+        "approve", "/live/external/other", code=1
+    )
+    assert {one["path"] for one in site.json("held")} == waits
+    assert "Approved: the metadata of 1 directory goes" in site.run("approve", first)
+    site.until(lambda: {one["path"] for one in site.json("held")} == waits - {first})
+    site.until(lambda: f"shop.{first.rpartition('/')[2]}" not in world.objects())
+    assert "Approved" in site.run("approve", "--yes")
     site.until(lambda: world.objects() == {"shop", "shop.orders", "shop.orders/day=1", "shop.orders/day=2"})
     site.until(lambda: not site.fuse_blown())
-    assert "Nothing waits" in site.run("approve")
+    assert "Nothing waits" in site.run("approve", "--yes")
+    assert site.json("held") == []
 
 
 def test_a_difference_is_found_and_settled(site: Site) -> None:

@@ -76,7 +76,7 @@ class TestTooMany:
         db.warehouse.wait_quiet()
         assert held(db.warehouse) >= 2
         assert db.removed() == []
-        db.warehouse.cleaners[0].command("approve")
+        db.warehouse.cleaners[0].command("approve", "--yes")
         db.warehouse.wait_quiet()
         assert not db.exists()
         assert db.warehouse.status()["problems"] == []
@@ -100,7 +100,7 @@ class TestTheWholeWarehouse:
             warehouse.wait_quiet()
             assert held(warehouse)
             assert differences(before, metadata(warehouse)) == {}
-            warehouse.cleaners[0].command("approve")
+            warehouse.cleaners[0].command("approve", "--yes")
             warehouse.wait_quiet()
             assert [name for (name,) in warehouse.hive("SHOW DATABASES")] == ["default"]
             assert db.leftovers(gone) == {}
@@ -122,7 +122,7 @@ class TestTheWholeWarehouse:
             assert differences(before, metadata(warehouse)) == {}
         finally:
             warehouse.hdfs.move("/moved", "/warehouse")
-        warehouse.cleaners[0].command("approve")
+        warehouse.cleaners[0].command("approve", "--yes")
         warehouse.wait_quiet()
         assert warehouse.status()["problems"] == []
         assert differences(before, metadata(warehouse)) == {}
