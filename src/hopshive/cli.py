@@ -22,6 +22,8 @@ from hopshive.commands.held import approve, held
 from hopshive.commands.journal import journal
 from hopshive.commands.lost_hosts import lost_hosts
 from hopshive.commands.status import status
+from hopshive.commands.undo import undo
+from hopshive.commands.wait import wait
 from hopshive.commands.watchdog import watchdog
 
 
@@ -31,7 +33,7 @@ def main() -> None:
     """A Hive 4 warehouse whose metadata cannot lie."""
 
 
-for command in (status, check, sync, journal, restore, held, approve, cleaner, watchdog, lost_hosts):
+for command in (status, wait, check, sync, journal, undo, restore, held, approve, cleaner, watchdog, lost_hosts):
     main.add_command(command)
 
 
