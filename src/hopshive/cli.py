@@ -14,13 +14,16 @@ from hopshive.artifacts.catalogue import DEFAULT_PYTHON, Catalogue, default_arti
 from hopshive.artifacts.mirror import Sources
 from hopshive.artifacts.python_env import BUILD_ENV, PREFIX
 from hopshive.artifacts.tarball import OfficialTarball, parse_tarballs
-from hopshive.commands.ask import approve, restore, sync
+from hopshive.commands.ask import restore, sync
 from hopshive.commands.base import Commands
 from hopshive.commands.check import check
 from hopshive.commands.cleaner import cleaner
+from hopshive.commands.held import approve, held
 from hopshive.commands.journal import journal
 from hopshive.commands.lost_hosts import lost_hosts
 from hopshive.commands.status import status
+from hopshive.commands.undo import undo
+from hopshive.commands.wait import wait
 from hopshive.commands.watchdog import watchdog
 
 
@@ -30,7 +33,7 @@ def main() -> None:
     """A Hive 4 warehouse whose metadata cannot lie."""
 
 
-for command in (status, check, sync, journal, restore, approve, cleaner, watchdog, lost_hosts):
+for command in (status, wait, check, sync, journal, undo, restore, held, approve, cleaner, watchdog, lost_hosts):
     main.add_command(command)
 
 

@@ -130,8 +130,11 @@ class MirrorWork:
                 )
             )
 
-    def _approve(self, _: Mapping[str, Any]) -> Doing:
-        count = self._mirror.approve()
+    def _approve(self, argument: Mapping[str, Any]) -> Doing:
+        """Only what the asker was shown: the paths, and nothing that is held since later."""
+        if "until" not in argument:
+            raise RequestFailed("An older hopshive asked, which does not say what it was shown. Ask with this version.")
+        count = self._mirror.approve(argument["paths"], argument["until"])
         yield count, count
         if not count:
             return "Nothing waits for an approval."

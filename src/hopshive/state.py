@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hopshive.database import Transaction
 
 # Raised with every change of a table below; the schema module migrates, the daemon refuses another.
-STATE_VERSION = 4
+STATE_VERSION = 5
 
 # Only with the source `hdfs`: with `hopsfs` the table is the file system's own.
 INODES = """
@@ -69,6 +69,7 @@ CREATE TABLE IF NOT EXISTS {state}.recheck (
   due DATETIME(3) NOT NULL COMMENT 'UTC',
   state VARCHAR(16) NOT NULL COMMENT 'waiting, held (by the fuse), approved, reported (policy), comparing',
   removal BIGINT NULL COMMENT 'the removal that it has begun',
+  held_at DATETIME(3) NULL COMMENT 'UTC, since when it is held or reported: what a human was shown bears it',
   message VARCHAR(1000) NOT NULL DEFAULT '',
   head VARBINARY(255) AS (LEFT(path, 255)) STORED COMMENT 'NDB has no index on a part of a column',
   PRIMARY KEY (id),
@@ -181,6 +182,10 @@ MIGRATIONS: Mapping[int, tuple[str, ...]] = {
     # A table more each, which is made with those that lack.
     3: (),
     4: (),
+    5: (
+        "ALTER TABLE {state}.recheck ADD COLUMN IF NOT EXISTS held_at DATETIME(3) NULL",
+        "UPDATE {state}.recheck SET held_at = UTC_TIMESTAMP(3) WHERE held_at IS NULL AND state IN ('held', 'reported')",
+    ),
 }
 
 

@@ -36,7 +36,10 @@ class BinaryLog:
 
 @dataclass(frozen=True)
 class Stored:
-    """What the database says. Times are UTC. `lag`: seconds since the last event that was applied happened, None if none was."""
+    """What the database says. Times are UTC. `fuse`: why it is blown. `held`: why the first removal is held.
+
+    `lag`: seconds since the last event that was applied happened, None if none was.
+    """
 
     standing: Standing | None
     txid: int | None
@@ -46,6 +49,7 @@ class Stored:
     unbound: int
     rechecks: dict[str, int]
     fuse: str | None
+    held: str | None
     candidates: int
     binary_log: BinaryLog | None
     restorable: int
@@ -98,12 +102,13 @@ class Status:
         held, reported = (self.stored.rechecks.get(state, 0) for state in FOR_HUMANS)
         sentences = []
         if self.stored.fuse is not None:
-            sentences.append(f"The fuse is blown, nothing is removed: {self.stored.fuse} Look, then: hopshive approve")
+            sentences.append(f"The fuse is blown, nothing is removed: {self.stored.fuse} {_look(held)}")
         elif held:
-            sentences.append(f"Held: {counted(held, 'removal')}. Look, then: hopshive approve")
+            sentences.append(f"Held: {self.stored.held} {_look(held)}")
         if reported:
             sentences.append(
-                f"Moved: {counted(reported, 'directory', 'directories')}, and the policy is to ask: hopshive approve"
+                f"Moved: {counted(reported, 'directory', 'directories')}, and the policy is to ask."
+                " Look: hopshive held. Then: hopshive approve"
             )
         return sentences
 
@@ -149,6 +154,12 @@ class Status:
             "hdfs": _plain(self.hdfs) if self.hdfs else None,
             "problems": self.problems,
         }
+
+
+def _look(held: int) -> str:
+    """Of how many removals a sentence tells the first one, and what to do."""
+    more = f"And {held - 1} more. " if held > 1 else ""
+    return f"{more}Look: hopshive held. Then: hopshive approve"
 
 
 def _plain(found: Report) -> dict[str, Any]:
@@ -198,6 +209,7 @@ def read_stored(tx: Transaction) -> Stored:
     requests = tx.rows(
         "SELECT state, COUNT(*) FROM {state}.request WHERE state IN ('waiting', 'running') GROUP BY state"
     )
+    why = tx.value("SELECT message FROM {state}.recheck WHERE state = 'held' ORDER BY held_at, id LIMIT 1")
     return Stored(
         standing=read_standing(tx),
         txid=txid,
@@ -206,7 +218,8 @@ def read_stored(tx: Transaction) -> Stored:
         bound=bound,
         unbound=unbound,
         rechecks=rechecks.counts(tx),
-        fuse=fuse.why(tx),
+        fuse=why if (blown := fuse.why(tx)) is not None and why is not None else blown,
+        held=why,
         candidates=int(tx.value("SELECT COUNT(*) FROM {state}.candidate")),
         binary_log=_binary_log(tx),
         restorable=int(tx.value("SELECT COUNT(*) FROM {state}.journal WHERE state = 'removed'")),

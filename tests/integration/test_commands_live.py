@@ -12,6 +12,7 @@ import yaml
 
 from hopshive.namenode import report
 from tests.live_site import LEASE, Site, run_site
+from tests.mirror_world import TRASH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,6 +89,61 @@ def test_what_was_removed_is_told_and_comes_back(site: Site) -> None:
     assert "nothing of a removal 99" in site.run("journal", "99", code=1)
 
 
+def forget_removals(site: Site) -> None:
+    """For the fuse: what earlier tests removed counts, too."""
+    site.world.metastore.execute("UPDATE {state}.removal SET ended = ended - INTERVAL 1 HOUR WHERE ended IS NOT NULL")
+
+
+def test_what_was_deleted_twice_is_undone_from_wherever_the_trash_has_it(site: Site) -> None:
+    world = site.world
+    before = world.objects()
+    path = "/live/external/shop.db/orders"
+    stub = f"{TRASH}{path}"
+    forget_removals(site)
+    world.files.mkdir(stub)
+    world.files.move(path, f"{stub}1795558823456")
+    assert "The metastore follows HDFS" in site.run("wait")
+    assert world.objects() == {"shop"}
+    removal = site.json("journal", "--limit", "1")[0]
+    number = str(removal["id"])
+    assert removal["what"] == "table shop.orders with 2 partitions"
+    # As each hour.
+    checkpoint = TRASH.replace("Current", "261124220000")
+    world.files.move(TRASH, checkpoint)
+    lies = f"{checkpoint}{path}1795558823456"
+    (entry,) = [one for one in site.json("journal", "--limit", "1") if one["id"] == removal["id"]]
+    assert entry["lies"] == lies
+    assert entry["until"] > entry["event_at"]
+    assert site.json("undo", number, "--dry-run")["moves"][0]["source"] == lies
+    assert world.objects() == {"shop"}
+    world.files.mkdir(path)
+    assert f"Something else stands at {path}" in site.run("undo", number, code=1)
+    world.files.delete(path)
+    told = site.run("undo", "--path", path)
+    assert f"moved {lies} to {path}" in told
+    assert "3 objects came back" in told
+    assert world.objects() == before
+    assert "nothing can come back" in site.run("undo", number, code=1)
+    assert "nothing of a removal 99" in site.run("undo", "99", code=1)
+    world.files.delete(checkpoint)
+
+
+def test_of_some_partitions_the_journal_says_so_and_an_emptied_trash_is_refused(site: Site) -> None:
+    world = site.world
+    ((table,),) = world.metastore.execute("SELECT TBL_ID FROM TBLS WHERE TBL_NAME = 'orders'")
+    days = [f"/live/external/shop.db/orders/day={day}" for day in (3, 4)]
+    world.make_partitions(table, days)
+    site.until(lambda: site.bound() == 6)
+    forget_removals(site)
+    world.files.trash(days[0])
+    world.files.trash(days[1])
+    site.run("wait")
+    (first, *_) = site.json("journal", "--limit", "2")
+    assert first["what"] in ("2 partitions of shop.orders", "partition shop.orders/day=4")
+    world.files.delete(TRASH)
+    assert "its trash was emptied" in site.run("undo", "--path", days[1], code=1)
+
+
 def test_what_the_fuse_holds_waits_for_an_approval(site: Site) -> None:
     world = site.world
     ((database,),) = world.metastore.execute("SELECT DB_ID FROM DBS WHERE NAME = 'shop'")
@@ -101,10 +157,24 @@ def test_what_the_fuse_holds_waits_for_an_approval(site: Site) -> None:
     status = site.json("status", code=3)
     assert "hopshive approve" in status["problems"][0]
     assert "blown" in site.run("status", code=3)
-    assert "Approved" in site.run("approve")
+    waits = {one["path"] for one in site.json("held")}
+    first = min(waits)
+    assert len(waits) > 1
+    assert first in site.run("held")
+    assert {one["path"] for one in site.json("approve", "--dry-run")} == waits
+    assert "say --yes for all" in site.run("approve", code=2)
+    assert "Nothing waits for an approval at /live/external/other" in site.run(
+        "approve", "/live/external/other", code=1
+    )
+    assert {one["path"] for one in site.json("held")} == waits
+    assert "Approved: the metadata of 1 directory goes" in site.run("approve", first)
+    site.until(lambda: {one["path"] for one in site.json("held")} == waits - {first})
+    site.until(lambda: f"shop.{first.rpartition('/')[2]}" not in world.objects())
+    assert "Approved" in site.run("approve", "--yes")
     site.until(lambda: world.objects() == {"shop", "shop.orders", "shop.orders/day=1", "shop.orders/day=2"})
     site.until(lambda: not site.fuse_blown())
-    assert "Nothing waits" in site.run("approve")
+    assert "Nothing waits" in site.run("approve", "--yes")
+    assert site.json("held") == []
 
 
 def test_a_difference_is_found_and_settled(site: Site) -> None:

@@ -34,7 +34,7 @@ BLOCK = 128 << 20
 SAFEMODE_LEAVE, SAFEMODE_ENTER = 1, 2
 LOW = "Resources are low on NN. Please add or free up more resources"
 LEAVE = "hdfs dfsadmin -safemode leave"
-LEADS = Stored(Standing("one", 1, 5.0), 1, 0.0, None, 0, 0, {}, None, 0, None, 0, {})
+LEADS = Stored(Standing("one", 1, 5.0), 1, 0.0, None, 0, 0, {}, None, None, 0, None, 0, {})
 FILES = FileSystem("CID-1", False, 1)
 
 

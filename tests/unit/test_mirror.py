@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hopshive.errors import Refused
-from hopshive.mirror import check, follow
+from hopshive.mirror import check, follow, held
 from hopshive.state import write_setting
 from tests.mirror_world import TRASH, World
 
@@ -322,6 +322,41 @@ def test_the_end_of_the_whole_warehouse_waits_for_a_human(world: World) -> None:
     world.settle()
     assert world.objects() == set()
     assert world.rechecks() == []
+
+
+@pytest.mark.usefixtures("table")
+def test_a_directory_above_databases_holds_itself_alone(world: World) -> None:
+    other = world.make_table(world.make_database("e"), "u", f"{world.root}/elsewhere/u")
+    world.make_partitions(other, [f"{world.root}/elsewhere/u/p=1"])
+    world.settle()
+    world.files.delete(f"{world.root}/external")
+    world.settle()
+    assert ("unlink", "held") in world.rechecks()
+    world.files.delete(f"{world.root}/elsewhere/u/p=1")
+    world.settle()
+    assert "e.u/p=1" not in world.objects()
+    assert {"d", "e", "e.u"} <= world.objects()
+
+
+@pytest.mark.usefixtures("table")
+def test_an_approval_takes_only_what_its_asker_was_shown(world: World) -> None:
+    world.start(max_removals=0)
+    one, two = (f"{world.root}/managed/d.db/t/p={number}" for number in (1, 2))
+    world.files.delete(one)
+    world.settle()
+    until = held.shown_until(held.read(world.database))
+    world.files.delete(two)
+    world.settle()
+    assert [one.path for one in held.read(world.database)] == [one, two]
+    assert world.mirror.approve([two], until) == 0
+    assert world.mirror.approve([], until) == 1
+    world.settle()
+    assert ALL - world.objects() == {"d.t/p=1"}
+    assert [one.path for one in held.read(world.database)] == [two]
+    assert world.mirror.approve([f"{world.root}/managed/d.db/other"]) == 0
+    assert world.mirror.approve([two]) == 1
+    world.settle()
+    assert ALL - world.objects() == {"d.t/p=1", "d.t/p=2"}
 
 
 @pytest.mark.usefixtures("table")

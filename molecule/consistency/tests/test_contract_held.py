@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import posixpath
 import time
 from typing import TYPE_CHECKING
 
@@ -76,7 +78,7 @@ class TestTooMany:
         db.warehouse.wait_quiet()
         assert held(db.warehouse) >= 2
         assert db.removed() == []
-        db.warehouse.cleaners[0].command("approve")
+        db.warehouse.cleaners[0].command("approve", "--yes")
         db.warehouse.wait_quiet()
         assert not db.exists()
         assert db.warehouse.status()["problems"] == []
@@ -100,7 +102,7 @@ class TestTheWholeWarehouse:
             warehouse.wait_quiet()
             assert held(warehouse)
             assert differences(before, metadata(warehouse)) == {}
-            warehouse.cleaners[0].command("approve")
+            warehouse.cleaners[0].command("approve", "--yes")
             warehouse.wait_quiet()
             assert [name for (name,) in warehouse.hive("SHOW DATABASES")] == ["default"]
             assert db.leftovers(gone) == {}
@@ -122,7 +124,7 @@ class TestTheWholeWarehouse:
             assert differences(before, metadata(warehouse)) == {}
         finally:
             warehouse.hdfs.move("/moved", "/warehouse")
-        warehouse.cleaners[0].command("approve")
+        warehouse.cleaners[0].command("approve", "--yes")
         warehouse.wait_quiet()
         assert warehouse.status()["problems"] == []
         assert differences(before, metadata(warehouse)) == {}
@@ -142,6 +144,39 @@ class TestTheWholeWarehouse:
             assert db.told() == []
         finally:
             db.warehouse.hdfs.chmod(WAREHOUSE, mode.mode)
+
+    def test_it_is_held_alone_and_others_are_followed(self, db: OwnDatabase) -> None:
+        warehouse = db.warehouse
+        db.hive(f"CREATE TABLE {{db}}.t (a INT) {ACID}", f"CREATE TABLE {{db}}.kept (a INT) {ACID}")
+        warehouse.wait_quiet()
+        root = posixpath.dirname(db.external)
+        place = warehouse.hdfs.delete(root, skip_trash=False)
+        try:
+            warehouse.wait_quiet()
+            waits = [one["path"] for one in json.loads(warehouse.cleaners[0].command("held", "--json"))]
+            assert waits == [root]
+            warehouse.hdfs.delete(db.path("t"))
+            warehouse.wait_quiet()
+            assert db.tables() == ["kept"]
+        finally:
+            warehouse.hdfs.move(place, root)
+        eventually(lambda: warehouse.status()["problems"], [], 60)
+
+
+class TestUndo:
+    """`hopshive undo` brings the right directory back from wherever the trash has it."""
+
+    def test_of_two_deletions_of_one_name_the_newest_comes_back(self, db: OwnDatabase) -> None:
+        path = ""
+        for value in (1, 2):
+            db.hive(f"CREATE TABLE {{db}}.t (a INT) {ACID}", f"INSERT INTO {{db}}.t VALUES ({value})")
+            db.warehouse.wait_quiet()
+            path = db.path("t")
+            place = db.warehouse.hdfs.delete(path, skip_trash=False)
+            db.warehouse.cleaners[0].command("wait")
+            assert db.tables() == []
+        assert f"moved {place} to {path}" in db.warehouse.cleaners[0].command("undo", "--path", path)
+        assert db.rows("t") == [(2,)]
 
 
 @pytest.mark.usefixtures("patient")

@@ -160,7 +160,7 @@ class TestReport:
         assert any("hopshive approve" in problem for problem in db.warehouse.status()["problems"])
         assert {kind for kind, _ in db.told()} == {"no directory"}
         db.warehouse.hdfs.move(f"{ELSEWHERE}/t", path)
-        db.warehouse.cleaners[0].command("approve")
+        db.warehouse.cleaners[0].command("approve", "--yes")
         db.warehouse.wait_quiet()
         assert differences(before, metadata(db.warehouse)) == {}
         assert db.warehouse.status()["problems"] == []
@@ -171,6 +171,6 @@ class TestReport:
         db.warehouse.hdfs.move(db.path("t"), f"{ELSEWHERE}/t")
         db.warehouse.wait_quiet()
         assert db.tables() == ["acid", "t"]
-        db.warehouse.cleaners[0].command("approve")
+        db.warehouse.cleaners[0].command("approve", "--yes")
         db.warehouse.wait_quiet()
         assert db.leftovers(gone) == {}

@@ -1,4 +1,4 @@
-"""Commands that the leader carries out: `hopshive sync`, `approve` and `restore`; and how a command asks it."""
+"""Commands that the leader carries out: `hopshive sync` and `restore`; and how a command asks it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,6 @@ class NobodyLeads(click.ClickException):
 def sync(site: Site) -> None:
     """Compare all metadata with the file system now, and let it follow."""
     end(site, ask(site, "sync", {}))
-
-
-@click.command()
-@site_options
-def approve(site: Site) -> None:
-    """Let go of what the fuse holds, and of what the policy only reports: metadata whose directory is not there."""
-    end(site, ask(site, "approve", {}))
 
 
 @click.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import click
@@ -10,8 +12,12 @@ from rich.table import Table
 from hopshive import journal as records
 from hopshive.commands.ask import shown
 from hopshive.commands.base import Site, moment, site_options
+from hopshive.namenode import NameNodeError
+from hopshive.paths import in_trash
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hopshive.journal import Entry, Removal
 
 CAUSES = {
@@ -32,13 +38,18 @@ def journal(site: Site, removal: int | None, limit: int) -> None:
     with site.database().reading() as tx:
         if removal is None:
             removals = records.history(tx, limit=limit)
+            tops = {one.id: records.sample(tx, one.id) for one in removals if one.left}
             entries = None
         else:
             entries = records.objects(tx, removal, limit=limit)
-    if site.json:
-        site.print_json(removals if entries is None else entries)
-    elif entries is None:
-        site.console.print(_removals(removals))
+    if entries is None:
+        places = _places(site, removals, tops)
+        if site.json:
+            site.print_json([{**asdict(one), **asdict(places.get(one.id, NOWHERE))} for one in removals])
+        else:
+            site.console.print(_removals(removals, places))
+    elif site.json:
+        site.print_json(entries)
     elif entries:
         site.console.print(_objects(entries))
     else:
@@ -55,14 +66,64 @@ def why(removal: Removal) -> str:
     return f"{cause}, transaction {removal.txid}" if removal.txid else cause
 
 
-def _removals(removals: list[Removal]) -> Table:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the first directory that can come back lies now, and until when the trash keeps it at least, UTC."""
+
+    lies: str | None
+    until: datetime | None
+
+
+NOWHERE = Place(None, None)
+
+
+def _places(site: Site, removals: list[Removal], tops: Mapping[int, Entry | None]) -> dict[int, Place]:
+    """Of what can come back; none of it while no NameNode answers."""
+    namenode = site.namenode()
+    found: dict[int, Place] = {}
+    if namenode is None:
+        return found
+    try:
+        with namenode:
+            interval = timedelta(minutes=namenode.trash_interval())
+            for one in removals:
+                top = tops.get(one.id)
+                if top is not None and top.inode is not None:
+                    lies = namenode.path_of(top.inode)
+                    # HDFS counts from the hour in which it renames the trash, which comes after the deletion.
+                    keeps = lies is not None and in_trash(lies) and interval
+                    found[one.id] = Place(lies, (one.event_at or one.begun) + interval if keeps else None)
+    except NameNodeError as error:
+        click.echo(f"Where directories lie is not known: {error}", err=True)
+    return found
+
+
+def _removals(removals: list[Removal], places: Mapping[int, Place]) -> Table:
     table = Table()
-    for heading in ("removal", "when", "directory", "why", "objects", "restorable"):
+    for heading in (
+        "removal",
+        "when",
+        "directory",
+        "why",
+        "what",
+        "objects",
+        "restorable",
+        "lies now",
+        "at least until",
+    ):
         table.add_column(heading, overflow="fold", justify="right" if heading in ("objects", "restorable") else "left")
     for removal in removals:
         objects = f"{removal.objects}" if removal.ended else f"{removal.objects} so far"
-        row = (str(removal.id), moment(removal.event_at or removal.begun), removal.path, why(removal), objects)
-        table.add_row(*(shown(value) for value in row), str(removal.left))
+        row = (
+            str(removal.id),
+            moment(removal.event_at or removal.begun),
+            removal.path,
+            why(removal),
+            removal.what,
+            objects,
+        )
+        place = places.get(removal.id, NOWHERE)
+        table.add_row(*(shown(value) for value in (*row, str(removal.left), place.lies or "", moment(place.until))))
     return table
 
 

@@ -65,7 +65,7 @@ def _table(found: Status) -> Table:
         rows += [
             ("bound", f"{stored.bound}, {stored.unbound} wait"),
             ("rechecks", _counts(stored.rechecks)),
-            ("fuse", "blown" if stored.fuse is not None else "whole"),
+            ("fuse", "blown" if stored.fuse is not None else "holds" if stored.held is not None else "whole"),
             ("garbage candidates", str(stored.candidates)),
             ("restorable", counted(stored.restorable, "object")),
             ("last comparison", moment(stored.compared_at) or "none yet"),

@@ -9,9 +9,10 @@ from hopshive import state
 from hopshive.closure import chunks
 from hopshive.database import marks
 from hopshive.paths import normal, path_hash
+from hopshive.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from hopshive.database import Row, Transaction
@@ -43,7 +44,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Objects that went for one reason. `objects`: removed so far; `left`: of them, those that can come back."""
+    """Objects that went for one reason. `objects`: removed so far; `left`: of them, those that can come back.
+
+    `what`: of what kind and name they were; empty when the journal has forgotten them.
+    """
 
     id: int
     kind: str
@@ -55,6 +59,7 @@ class Removal:
     ended: datetime | None
     objects: int
     left: int
+    what: str
 
 
 def entry(row: Row) -> Entry:
@@ -150,13 +155,63 @@ def expire(tx: Transaction, before: datetime, limit: int) -> int:
 
 def history(tx: Transaction, *, limit: int = 100) -> list[Removal]:
     """Removals, the newest first."""
+    return _removals(tx, "TRUE", [], limit)
+
+
+def one_removal(tx: Transaction, number: int) -> Removal | None:
+    """One of them."""
+    return next(iter(_removals(tx, "r.id = %s", [number], 1)), None)
+
+
+def _removals(tx: Transaction, where: str, arguments: Sequence[int], limit: int) -> list[Removal]:
     rows = tx.rows(
         "SELECT r.id, r.kind, r.path, r.target, r.txid, r.event_at, r.begun, r.ended, r.objects,"
         " (SELECT COUNT(*) FROM {state}.journal j WHERE j.removal = r.id AND j.state = 'removed')"
-        " FROM {state}.removal r ORDER BY r.id DESC LIMIT %s",
-        (limit,),
+        f" FROM {{state}}.removal r WHERE {where} ORDER BY r.id DESC LIMIT %s",
+        (*arguments, limit),
     )
-    return [Removal(id_, kind, _text(path), _text(target), *rest) for id_, kind, path, target, *rest in rows]
+    what = _summaries(tx, [row[0] for row in rows])
+    return [
+        Removal(id_, kind, _text(path), _text(target), txid, event_at, begun, ended, objects, left, what.get(id_, ""))
+        for id_, kind, path, target, txid, event_at, begun, ended, objects, left in rows
+    ]
+
+
+def _summaries(tx: Transaction, removals: Sequence[int]) -> dict[int, str]:
+    """What went in each removal: `table shop.orders with 3 partitions`, `111 partitions of sales.trips`."""
+    counts: dict[int, dict[str, tuple[int, str, str]]] = {}
+    for some in chunks(removals):
+        sql = (
+            "SELECT removal, kind, COUNT(*), MIN(name), MAX(name) FROM {state}.journal"
+            f" WHERE removal IN ({marks(some)}) AND kind <> %s GROUP BY removal, kind"
+        )
+        for removal, kind, count, first, last in tx.rows(sql, [*some, REFERENCE]):
+            counts.setdefault(removal, {})[kind] = (int(count), _text(first), _text(last))
+    return {removal: summary(kinds) for removal, kinds in counts.items()}
+
+
+def summary(kinds: Mapping[str, tuple[int, str, str]]) -> str:
+    """Of how many objects of each kind, with the first and the last name in the order of bytes: what went, in words."""
+    present = [kind for kind in ("database", "table", "partition") if kind in kinds]
+    number, first, last = kinds[present[0]]
+    said = counted(number, present[0])
+    if number == 1:
+        said = f"{present[0]} {first.partition('.')[2]}"
+    elif present[0] == "partition" and first.partition("/")[0] == last.partition("/")[0]:
+        # What lies between the two in the order has the same table.
+        said += f" of {first.partition('/')[0].partition('.')[2]}"
+    beneath = ", ".join(counted(kinds[kind][0], kind) for kind in present[1:])
+    return f"{said} with {beneath}" if beneath else said
+
+
+def sample(tx: Transaction, removal: int) -> Entry | None:
+    """The object that went last of those that can come back and have a directory: the others lie beneath it, or beside it."""
+    row = tx.row(
+        f"SELECT {COLUMNS} FROM {{state}}.journal j WHERE j.removal = %s AND j.state = 'removed' AND j.path <> ''"
+        " ORDER BY j.id DESC LIMIT 1",
+        (removal,),
+    )
+    return entry(row) if row else None
 
 
 def objects(tx: Transaction, removal: int, *, limit: int | None = None) -> list[Entry]:

@@ -168,9 +168,9 @@ class Comparison:
                 fuse.blow(context, tx, message)
                 log.error("The fuse holds all removals: %s", message)
             tx.execute(
-                "UPDATE {state}.recheck SET state = %s, message = %s, due = UTC_TIMESTAMP(3) + INTERVAL %s SECOND"
-                " WHERE state = 'comparing'",
-                (state, message, wait),
+                f"UPDATE {{state}}.recheck SET held_at = {rechecks.HELD_AT}, state = %s, message = %s,"
+                " due = UTC_TIMESTAMP(3) + INTERVAL %s SECOND WHERE state = 'comparing'",
+                (state, state, state, message, wait),
             )
             tx.execute("UPDATE {state}.position SET compared_at = UTC_TIMESTAMP(3) WHERE id = 1")
         seconds = time.monotonic() - self._began

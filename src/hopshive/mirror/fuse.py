@@ -1,13 +1,16 @@
 """The fuse: more than a warehouse normally loses is not removed before a human has said so.
 
-Two things blow it: more objects within a time window than `max_removals`, and the end of a directory that holds whole
-databases, however few. It is whole again when a human approves, or when nothing that it holds is missing any more.
+More objects within a time window than `max_removals` blow it: then it holds all removals. It is whole again when a human has
+approved what it holds, or when nothing of that is missing any more. The end of a directory that holds whole databases,
+however few, is held alone: others are followed meanwhile.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hopshive.database import marks
+from hopshive.mirror.tree import encoded
 from hopshive.paths import is_below
 from hopshive.state import read_setting, write_setting
 
@@ -48,13 +51,26 @@ def blow(context: Context, tx: Transaction, sentence: str) -> None:
     context.metrics.fuse_blown.set(1)
 
 
-def mend(context: Context, tx: Transaction, *, force: bool = False) -> bool:
-    """Make it whole if it holds nothing any more, or by `force`; whether it is whole."""
-    if not force and tx.value("SELECT EXISTS (SELECT 1 FROM {state}.recheck WHERE state = 'held')"):
-        return False
+def mend(context: Context, tx: Transaction) -> None:
+    """Make it whole if it holds nothing any more but directories above whole databases, which are held alone."""
+    above = sorted({parent for home in read_protected(context, tx) for parent in _above(home)})
+    alone = f" AND NOT (kind <> 'missing' AND path IN ({marks(above)}))" if above else ""
+    sql = f"SELECT EXISTS (SELECT 1 FROM {{state}}.recheck WHERE state = 'held'{alone})"
+    if tx.value(sql, [encoded(path) for path in above]):
+        return
     write_setting(tx, SETTING, None)
-    context.metrics.fuse_blown.set(0)
-    return True
+    show(context, tx)
+
+
+def show(context: Context, tx: Transaction) -> None:
+    """Tell by the metric whether something is held."""
+    held = tx.value("SELECT EXISTS (SELECT 1 FROM {state}.recheck WHERE state = 'held')")
+    context.metrics.fuse_blown.set(int(held or why(tx) is not None))
+
+
+def _above(path: str) -> list[str]:
+    parts = path.strip("/").split("/")
+    return ["/" + "/".join(parts[:depth]) for depth in range(len(parts))]
 
 
 def begin_anew(tx: Transaction) -> None:

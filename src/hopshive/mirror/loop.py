@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 from hopshive import journal, schema
 from hopshive.database import Contention, DatabaseError, DatabaseUnavailable
-from hopshive.mirror import binding, follow, fuse, origin, recheck, rechecks, restoring, writers
+from hopshive.mirror import binding, follow, fuse, held, origin, recheck, rechecks, restoring, writers
 from hopshive.mirror.compare import Comparison
 from hopshive.mirror.context import Context
 from hopshive.mirror.tree import MISSING, decoded
 from hopshive.namenode import MissingEdits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hopshive.config import Config
     from hopshive.database import Database, Transaction
     from hopshive.metrics import Metrics
@@ -105,7 +107,7 @@ class Mirror:
                 if path and missing:
                     context.missing.add(path)
         with context.database.reading() as tx:
-            context.metrics.fuse_blown.set(fuse.why(tx) is not None)
+            fuse.show(context, tx)
             for target in rechecks.targets(tx):
                 context.targets.add(target)
         with context.database.stream("SELECT path FROM {state}.journal WHERE state = 'removed' AND path <> ''") as rows:
@@ -360,14 +362,16 @@ class Mirror:
         """Begin a full comparison; the steps that follow do it."""
         return self._comparison or self._compare()
 
-    def approve(self) -> int:
-        """Let go of all that the fuse holds or the policy reports; how many rechecks."""
+    def approve(self, paths: Sequence[str] = (), until: str | None = None) -> int:
+        """Let go of what the fuse holds or the policy reports; how many rechecks.
+
+        `paths`: only what lies at or beneath one of them. `until`: not what is held since later.
+        """
         with self.context.database.transaction() as tx:
-            count = tx.execute(
-                "UPDATE {state}.recheck SET state = 'approved', due = UTC_TIMESTAMP(3) WHERE state IN ('held', 'reported')"
-            )
-            fuse.mend(self.context, tx, force=True)
-            fuse.begin_anew(tx)
+            count = held.approve(tx, paths, until)
+            if count:
+                fuse.begin_anew(tx)
+            fuse.mend(self.context, tx)
         return count
 
 

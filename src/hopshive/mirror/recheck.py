@@ -141,7 +141,11 @@ def process_siblings(context: Context, group: Sequence[Recheck]) -> list[Recheck
         rows = read_rows(tx, [Key(inode, name) for name in names]) if inode is not None else {}
         deep = set(with_children(tx, [one.inode for one in group if one.inode is not None]))
         bound = bound_at(tx, inode, [key.name for key in rows]) if inode is not None and rows else []
-    simple = {name: one for name, one in names.items() if one.inode not in deep}
+        homes = fuse.read_protected(context, tx)
+    # One above whole databases is held alone.
+    simple = {
+        name: one for name, one in names.items() if one.inode not in deep and not fuse.is_protected(one.path, homes)
+    }
     known = {one.id for one in simple.values()}
     left = [one for one in group if one.id not in known]
     mine = list(simple.values())
@@ -273,10 +277,11 @@ def _fuse_allows(context: Context, some: Sequence[Recheck], path: str, count: in
             sentence = f"{torn}, which holds whole databases, is gone with {count} objects or more."
         else:
             sentence = f"{path} is gone: {count} objects or more would be removed, {allowed} are allowed now."
-        fuse.blow(context, tx, sentence)
+            fuse.blow(context, tx, sentence)
         rechecks.settle(tx, [one.id for one in some], "held", sentence)
+        fuse.show(context, tx)
     if some[0].state != "held":
-        log.error("The fuse holds all removals: %s", sentence)
+        log.error("%s %s", "The fuse holds this removal:" if torn else "The fuse holds all removals:", sentence)
     return False
 
 
@@ -438,13 +443,13 @@ def _allowed(context: Context, wanted: dict[int, Recheck], paths: dict[int, str]
         allowed = fuse.allowance(context, tx)
         if torn:
             sentence = f"{next(iter(torn.values()))}, which holds whole databases, is gone."
-            fuse.blow(context, tx, sentence)
             rechecks.settle(tx, [wanted[sd_id].id for sd_id in torn], "held", sentence, wait=MANY_AGAIN)
         if count > allowed:
             sentence = f"{count} objects without a directory would be removed, {allowed} are allowed now."
             fuse.blow(context, tx, sentence)
             rechecks.settle(tx, [one.id for one in rest.values()], "held", sentence, wait=MANY_AGAIN)
             rest = {}
+        fuse.show(context, tx)
     return rest
 
 

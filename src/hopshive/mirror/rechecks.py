@@ -31,6 +31,8 @@ TARGET_BYTES = 8000
 # Kinds whose target is where the directory lies.
 _MOVED = "'trash', 'rename'"
 _AT = "head = %s AND path = %s"
+# A value of held_at for a new state, which is an argument of it twice.
+HELD_AT = "CASE WHEN %s NOT IN ('held', 'reported') THEN NULL WHEN state = %s THEN held_at ELSE UTC_TIMESTAMP(3) END"
 _COLUMNS = "id, kind, path, target, inode, sd_id, txid, event_at, state, removal"
 
 
@@ -236,9 +238,10 @@ def settle(tx: Transaction, ids: Sequence[int], state: State, message: str, wait
     """Give some another state, and look again after `wait` seconds."""
     if ids:
         tx.execute(
-            "UPDATE {state}.recheck SET state = %s, message = %s, due = UTC_TIMESTAMP(3) + INTERVAL %s SECOND"
-            f" WHERE id IN ({marks(ids)})",
-            (state, message[:1000], wait, *ids),
+            # From left to right: since when it is held is noted once, although it is looked at again and again.
+            f"UPDATE {{state}}.recheck SET held_at = {HELD_AT}, state = %s, message = %s,"
+            f" due = UTC_TIMESTAMP(3) + INTERVAL %s SECOND WHERE id IN ({marks(ids)})",
+            (state, state, state, message[:1000], wait, *ids),
         )
 
 

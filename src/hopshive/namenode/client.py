@@ -183,6 +183,30 @@ class NameNode:
                 raise self._unavailable(f"took over from {shown(asked)} in the middle of a question")
         return found
 
+    def path_of(self, file_id: int) -> str | None:
+        """Where an inode lies now, whatever its name was before; None if it is not there, or moves all the time.
+
+        The NameNode tells the parent of an inode, and a listing of that tells the name.
+        """
+        names: list[str] = []
+        at = file_id
+        while at != ROOT_ID:
+            call = self._call("getFileInfo", {1: f"/.reserved/.inodes/{at}/.."})
+            (answer,) = self._answers([call], ABSENT)
+            if isinstance(answer, RemoteError) or 1 not in answer:
+                return None
+            parent = _status("", answer.message(1)).file_id
+            place = f"/.reserved/.inodes/{parent}"
+            try:
+                name = next((entry.name for entry in self.listing(place) if entry.file_id == at), None)
+            except FileNotFoundError:
+                return None
+            if name is None:
+                return None
+            names.append(name)
+            at = parent
+        return "/" + "/".join(reversed(names))
+
     def chain(self, path: str) -> Chain | None:
         """The inodes from below the root to a path, empty for the root; None if the path is not there.
 

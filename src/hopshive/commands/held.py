@@ -1,0 +1,92 @@
+"""`hopshive held`: what waits for a human; `hopshive approve`: let go of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+from rich.table import Table
+
+from hopshive.commands.ask import ask, end, shown
+from hopshive.commands.base import Site, moment, site_options
+from hopshive.commands.journal import CAUSES
+from hopshive.mirror.held import read, shown_until
+from hopshive.paths import normal
+from hopshive.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hopshive.mirror.held import Held
+
+# Bytes of paths that one approval has room for.
+ROOM = 6000
+
+
+@click.command()
+@site_options
+def held(site: Site) -> None:
+    """What the fuse holds, and what the policy only reports: metadata whose directory is not there."""
+    found = read(site.database())
+    if site.json:
+        site.print_json(found)
+    elif found:
+        site.console.print(_table(found))
+    else:
+        site.console.print("Nothing waits for an approval.")
+
+
+@click.command()
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
+@click.option("--dry-run", is_flag=True, help="Only list what would go.")
+@click.option("--yes", is_flag=True, help="Do not ask: all that waits now.")
+@site_options
+def approve(site: Site, paths: tuple[str, ...], dry_run: bool, yes: bool) -> None:
+    """Let go of what waits at or beneath each PATH (see `hopshive held`), without a PATH of all, after a question.
+
+    What is held after the list was read is not let go of. Without a terminal, all of it takes --yes.
+    """
+    for path in paths:
+        if not path.startswith("/"):
+            raise click.UsageError(f"{path} is no path on HDFS, which begins with /.")
+    wanted = list(dict.fromkeys(normal(path) for path in paths))
+    if sum(len(path.encode("utf-8", "surrogateescape")) for path in wanted) > ROOM:
+        raise click.UsageError("These are too many paths for one approval. Name fewer, or the directory above them.")
+    asks = not (paths or yes or dry_run)
+    if asks and not sys.stdin.isatty():
+        raise click.UsageError("Without a terminal nobody can be asked: name each PATH, or say --yes for all.")
+    found = read(site.database(), wanted)
+    for path in wanted:
+        if not read(site.database(), [path]):
+            raise click.ClickException(f"Nothing waits for an approval at {path}. Look: hopshive held")
+    if dry_run and site.json:
+        site.print_json(found)
+        return
+    if not found:
+        if site.json:
+            site.print_json({"kind": "approve", "state": "done", "message": "Nothing waits for an approval."})
+        else:
+            click.echo("Nothing waits for an approval.")
+        return
+    if not site.json:
+        site.console.print(_table(found))
+    if dry_run:
+        return
+    if asks and not click.confirm("The metadata of all of these goes. Go on?", err=True):
+        raise click.ClickException("Nothing was approved.")
+    end(site, ask(site, "approve", {"paths": wanted, "until": shown_until(found)}))
+
+
+def _table(found: Sequence[Held]) -> Table:
+    table = Table(title=f"{counted(len(found), 'directory', 'directories')}")
+    for heading in ("path", "kind", "objects", "since", "why"):
+        table.add_column(heading, overflow="fold", justify="right" if heading == "objects" else "left")
+    for one in found:
+        kind = (
+            f"{CAUSES.get(one.kind, one.kind)} {one.target}" if one.kind == "rename" else CAUSES.get(one.kind, one.kind)
+        )
+        path = f"{one.path.rstrip('/')}/..." if one.kind == "missing" else one.path
+        row = (path, kind, str(one.objects), moment(one.since), one.why)
+        table.add_row(*(shown(value) for value in row))
+    return table

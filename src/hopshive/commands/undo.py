@@ -1,0 +1,117 @@
+"""`hopshive undo`: a directory back from wherever it lies now, and its metadata with it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hopshive import journal
+from hopshive.commands.ask import LOOK, NobodyLeads, ask, shown
+from hopshive.commands.base import Site, site_options
+from hopshive.lease import read_standing
+from hopshive.undo import CannotUndo, carry_out, plan
+from hopshive.wording import counted
+
+if TYPE_CHECKING:
+    from hopshive.database import Database
+    from hopshive.journal import Entry
+    from hopshive.undo import Move
+
+
+@click.command()
+@click.argument("removal", type=int, required=False)
+@click.option("--path", help="The newest removal of a directory on HDFS, or of what lay beneath it.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be moved.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0), default=60, show_default=True, help="Seconds that metadata may take."
+)
+@site_options
+def undo(site: Site, removal: int | None, path: str | None, dry_run: bool, timeout: float) -> None:
+    """Move back what REMOVAL took (see `hopshive journal`), from wherever it lies, and wait until its metadata is there.
+
+    Moves nothing where something else stands in the place, or where the trash was emptied.
+    """
+    if (removal is None) == (path is None):
+        raise click.UsageError("Say what: a REMOVAL, or --path.")
+    if path is not None and not path.startswith("/"):
+        raise click.UsageError("--path is a path on HDFS and begins with /.")
+    namenode = site.namenode()
+    if namenode is None:
+        raise click.ClickException("With the source hopsfs there is no journal: nothing can be undone.")
+    database = site.database()
+    with namenode:
+        # The journal knows only of the file system that it was written for.
+        namenode.identity()
+        number, entries = _entries(database, removal, path)
+        with database.reading() as tx:
+            found = journal.one_removal(tx, number)
+            standing = read_standing(tx)
+        if found is None or found.ended is None:
+            raise click.ClickException(f"The removal {number} is still under way. Try again when it has ended.")
+        try:
+            moves = plan(namenode, found, entries, path)
+        except CannotUndo as error:
+            raise click.ClickException(str(error)) from None
+        if not dry_run:
+            if standing is None or not standing.led:
+                raise NobodyLeads("Nobody leads: nothing was moved. Is the unit hopshive-cleaner up?")
+            for move in moves:
+                carry_out(namenode, move)
+    if dry_run:
+        _say(site, number, moves, f"{counted(len(entries), 'object')} would come back.", "would move")
+        return
+    if not site.config.journal.automatic:
+        done = ask(site, "restore", {"removal": number, **({"path": path} if path else {})})
+        if done.state == "failed":
+            raise click.ClickException(done.message)
+    else:
+        _wait(database, number, entries, timeout)
+    _say(site, number, moves, f"{counted(len(entries), 'object')} came back.", "moved")
+
+
+def _entries(database: Database, removal: int | None, path: str | None) -> tuple[int, list[Entry]]:
+    """The removal, and what of it can come back."""
+    with database.reading() as tx:
+        entries = journal.restorable(tx, removal=removal, path=path)
+        known = removal is None or journal.one_removal(tx, removal) is not None
+    if not known:
+        raise click.ClickException(f"The journal has nothing of a removal {removal}. Look: hopshive journal")
+    if not entries:
+        what = f"the removal {removal}" if path is None else path
+        raise click.ClickException(
+            f"Of {what} nothing can come back: all of it is back, or older than the journal keeps."
+        )
+    number = max(entry.removal for entry in entries)
+    return number, [entry for entry in entries if entry.removal == number]
+
+
+def _wait(database: Database, number: int, entries: list[Entry], timeout: float) -> None:
+    wanted = {entry.id for entry in entries}
+    deadline = time.monotonic() + timeout
+    while True:
+        with database.reading() as tx:
+            left = [entry for entry in journal.restorable(tx, removal=number) if entry.id in wanted]
+        if not left:
+            return
+        if time.monotonic() > deadline:
+            why = next((f" {entry.name}: {entry.message}" for entry in left if entry.message), "")
+            raise click.ClickException(
+                f"The directories are back, but {len(left)} of {counted(len(wanted), 'object')} not within"
+                f" {timeout:g} s.{why} Look: hopshive journal {number}"
+            )
+        time.sleep(LOOK)
+
+
+def _say(site: Site, number: int, moves: list[Move], result: str, verb: str) -> None:
+    if site.json:
+        content: dict[str, Any] = {"removal": number, "moves": moves, "message": result}
+        site.print_json(content)
+        return
+    for move in moves:
+        if move.source == move.target:
+            click.echo(shown(f"{move.target} is in its place.").replace("\\[", "["))
+        else:
+            click.echo(shown(f"{verb} {move.source} to {move.target}").replace("\\[", "["))
+    click.echo(result)

@@ -1,0 +1,88 @@
+"""`hopshive wait`: until all that happened before has had its effects."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from hopshive.commands.ask import LOOK, NobodyLeads, shown
+from hopshive.commands.base import Site, site_options
+from hopshive.lease import read_standing
+from hopshive.mirror.tree import decoded
+from hopshive.wording import counted
+
+if TYPE_CHECKING:
+    from hopshive.database import Database
+
+# Seconds without a leader.
+PATIENCE_LEASES = 2
+# A return that was tried and waits for something else has a message; it is no effect that comes by itself.
+_PENDING = "FROM {state}.recheck WHERE state IN ('waiting', 'approved') AND NOT (kind = 'restore' AND message <> '') AND id <= %s"
+
+
+class TimedOut(click.ClickException):
+    """Exit code 1."""
+
+
+@click.command()
+@click.option("--timeout", type=click.FloatRange(min=0), default=60, show_default=True, help="Seconds.")
+@site_options
+def wait(site: Site, timeout: float) -> None:
+    """Wait until the metastore follows all that happened on HDFS before, checks that are pending included.
+
+    Exit code 0: it does; 1: not within --timeout, and a sentence says what is pending; 4: nobody leads.
+    What waits for a human (`hopshive held`) is not waited for.
+    """
+    began = time.monotonic()
+    namenode = site.namenode()
+    if namenode is None:
+        raise click.ClickException(
+            "With the source hopsfs the metastore follows at once: there is nothing to wait for."
+        )
+    with namenode:
+        txid = namenode.current_txid()
+    database = site.database()
+    wait_for(database, txid, timeout, PATIENCE_LEASES * site.config.lease)
+    with database.reading() as tx:
+        held = int(tx.value("SELECT COUNT(*) FROM {state}.recheck WHERE state IN ('held', 'reported')"))
+    if held:
+        click.echo(f"Not followed, since a human decides: {counted(held, 'removal')}. Look: hopshive held", err=True)
+    seconds = time.monotonic() - began
+    if site.json:
+        site.print_json({"txid": txid, "seconds": round(seconds, 3)})
+    else:
+        click.echo(f"The metastore follows HDFS up to transaction {txid}, after {seconds:.1f} s.")
+
+
+def wait_for(database: Database, txid: int, timeout: float, patience: float) -> None:
+    """Until the effects of all transactions of the NameNode up to one are there. Raises TimedOut and NobodyLeads.
+
+    `patience`: seconds without anybody who leads.
+    """
+    began = led_at = time.monotonic()
+    last: int | None = None
+    while True:
+        now = time.monotonic()
+        with database.reading() as tx:
+            standing = read_standing(tx)
+            at = int(tx.value("SELECT txid FROM {state}.position WHERE id = 1") or 0)
+            pending = 0
+            if at >= txid and last is None:
+                last = int(tx.value("SELECT COALESCE(MAX(id), 0) FROM {state}.recheck"))
+            if last is not None:
+                pending = int(tx.value(f"SELECT COUNT(*) {_PENDING}", (last,)))
+            first = tx.value(f"SELECT path {_PENDING} ORDER BY due LIMIT 1", (last,)) if pending else b""
+        if last is not None and not pending:
+            return
+        if standing is not None and standing.led:
+            led_at = now
+        elif now - led_at > patience:
+            raise NobodyLeads(f"Nobody leads since {patience:.0f} s. Is the unit hopshive-cleaner up?")
+        if now - began > timeout:
+            if last is None:
+                raise TimedOut(f"Not within {timeout:g} s: the leader is at transaction {at} of {txid}.")
+            path = shown(decoded(first)).replace("\\[", "[")
+            raise TimedOut(f"Not within {timeout:g} s: {counted(pending, 'check')} pending, the first is of {path}.")
+        time.sleep(LOOK)

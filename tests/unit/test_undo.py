@@ -1,0 +1,90 @@
+"""Which directories an undo moves, against a real NameNode and a journal that the mirror wrote."""
+
+from __future__ import annotations
+
+import pytest
+
+from hopshive import journal
+from hopshive.journal.record import summary
+from hopshive.undo import CannotUndo, Move, carry_out, plan
+from tests.mirror_world import TRASH, World
+
+
+def planned(world: World, beneath: str | None = None) -> list[Move]:
+    """What an undo of the newest removal would move."""
+    with world.database.reading() as tx:
+        removal = journal.history(tx, limit=1)[0]
+        entries = journal.restorable(tx, removal=removal.id, path=beneath)
+    return plan(world.namenode, removal, entries, beneath)
+
+
+def moved(world: World, beneath: str | None = None) -> list[tuple[str, str]]:
+    return [(one.source, one.target) for one in planned(world, beneath)]
+
+
+@pytest.fixture
+def above(world: World, db: int) -> str:
+    """A directory that is no object's own, with the table `d.u`, which has two partitions."""
+    table = world.make_table(db, "u", f"{world.root}/elsewhere/u")
+    world.make_partitions(table, [f"{world.root}/elsewhere/u/p={number}" for number in (1, 2)])
+    world.settle()
+    return f"{world.root}/elsewhere"
+
+
+def test_a_directory_that_was_moved_comes_back_whole(world: World, above: str) -> None:
+    before = world.objects()
+    world.files.trash(above)
+    world.settle()
+    moves = planned(world)
+    assert [(one.source, one.target) for one in moves] == [(TRASH + above, above)]
+    carry_out(world.namenode, moves[0])
+    world.settle()
+    assert world.objects() == before
+
+
+def test_of_it_a_part_alone_wants_the_directory_above(world: World, above: str) -> None:
+    world.files.trash(above)
+    world.settle()
+    with pytest.raises(CannotUndo, match=f"{above}, in which {above}/u lay, is not there"):
+        planned(world, f"{above}/u")
+
+
+def test_of_a_table_one_partition_is_undone_alone(world: World, above: str) -> None:
+    for number in (1, 2):
+        world.files.trash(f"{above}/u/p={number}")
+    world.settle()
+    assert moved(world, f"{above}/u/p=1") == [(f"{TRASH}{above}/u/p=1", f"{above}/u/p=1")]
+    assert len(moved(world)) == 2
+
+
+def test_what_was_deleted_past_the_trash_is_refused(world: World, above: str) -> None:
+    world.files.delete(f"{above}/u")
+    world.settle()
+    with pytest.raises(CannotUndo, match="is nowhere on HDFS any more"):
+        planned(world)
+
+
+def test_what_went_with_the_directory_above_it_is_not_mixed_with_what_the_trash_made(world: World, above: str) -> None:
+    world.files.trash(f"{above}/u")
+    world.settle()
+    world.files.delete(above)
+    # The trash has a directory of that name, which was never the one above.
+    with pytest.raises(CannotUndo, match=f"{above}, in which"):
+        planned(world)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        ({"partition": (111, "hive.sales.trips/a", "hive.sales.trips/z")}, "111 partitions of sales.trips"),
+        ({"partition": (1, "hive.s.t/p=1", "hive.s.t/p=1")}, "partition s.t/p=1"),
+        ({"partition": (2, "hive.s.a/p=1", "hive.s.b/p=1")}, "2 partitions"),
+        (
+            {"table": (1, "hive.s.t", "hive.s.t"), "partition": (2, "hive.s.t/a", "hive.s.t/b")},
+            "table s.t with 2 partitions",
+        ),
+        ({"table": (3, "hive.s.a", "hive.s.c"), "database": (1, "hive.s", "hive.s")}, "database s with 3 tables"),
+    ],
+)
+def test_what_went_is_said_in_words(kinds: dict[str, tuple[int, str, str]], said: str) -> None:
+    assert summary(kinds) == said
