@@ -20,6 +20,7 @@ import org.apache.hadoop.hive.ql.parse.ASTNode;
 import org.apache.hadoop.hive.ql.parse.HiveParser;
 import org.apache.hadoop.hive.ql.parse.HiveSemanticAnalyzerHook;
 import org.apache.hadoop.hive.ql.parse.HiveSemanticAnalyzerHookContext;
+import org.apache.hadoop.hive.ql.parse.ParseDriver;
 import org.apache.hadoop.hive.ql.parse.ParseException;
 import org.apache.hadoop.hive.ql.parse.ParseUtils;
 import org.apache.hadoop.hive.ql.parse.SemanticException;
@@ -84,6 +85,9 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         } catch (SemanticException refusal) {
             tell("hopshive_answer_guard_refused", refusal.getMessage());
             throw refusal;
+        } catch (RuntimeException error) {
+            // A statement is not to fail by an error of the guard's own.
+            LOG.error("The guard cannot read a statement, which runs as it is.", error);
         }
         return tree;
     }
@@ -224,7 +228,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
             depth++;
             try {
-                ASTNode view = ParseUtils.parse(text, null);
+                ASTNode view = new ParseDriver().parse(text).getTree();
                 views.put(name, view);
                 collect(view);
             } catch (ParseException error) {
