@@ -55,11 +55,11 @@ def test_a_limit_does_not_make_a_total_smaller(session: HiveSession) -> None:
     session.execute("CREATE DATABASE IF NOT EXISTS guarded")
     try:
         session.execute("CREATE EXTERNAL TABLE guarded.t (a STRING) STORED AS ORC")
-        session.execute("INSERT INTO guarded.t VALUES ('p'), ('q'), ('q'), ('r')")
+        session.execute("INSERT INTO guarded.t VALUES ('p'), ('p'), ('q'), ('q'), ('r'), (NULL), ('q')")
         rows = session.execute("SELECT a, count(*) FROM guarded.t GROUP BY a WITH ROLLUP ORDER BY a DESC LIMIT 2")
     finally:
         session.execute("DROP DATABASE guarded CASCADE")
-    assert rows == [(None, 4), ("r", 1)]
+    assert ordered(rows) == [(None, 1), (None, 7)]
 
 
 def test_the_web_ui_counts_what_the_guard_refuses(host: Any, session: HiveSession) -> None:
