@@ -1,0 +1,71 @@
+"""What HiveServer2 says to statements that stock Hive answers wrongly: the right rows, or a sentence. See docs/answers.md."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.warehouse.hiveserver2 import HiveError, HiveSession
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.group("server2")
+TABLE = "(SELECT stack(3, 1, 'p', 2, 'q', 3, 'q') AS (k, a)) x"
+OTHER = "(SELECT stack(2, 1, 2) AS (k)) w"
+
+
+@pytest.fixture(scope="module")
+def session(host: Any) -> Iterator[HiveSession]:
+    address = host.run("hostname -i").stdout.split()[0]
+    with_guard = HiveSession(address)
+    yield with_guard
+    with_guard.close()
+
+
+def ordered(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return sorted(rows, key=str)
+
+
+def test_subtotals_stand_beside_a_correlated_subquery(session: HiveSession) -> None:
+    rows = session.execute(
+        f"SELECT a, count(*) FROM {TABLE} WHERE EXISTS (SELECT 1 FROM {OTHER} WHERE w.k = x.k) GROUP BY ROLLUP (a)"
+    )
+    assert ordered(rows) == ordered([("p", 1), ("q", 1), (None, 2)])
+
+
+def test_the_session_keeps_its_optimizer(session: HiveSession) -> None:
+    test_subtotals_stand_beside_a_correlated_subquery(session)
+    assert session.execute("SET hive.cbo.enable") == [("hive.cbo.enable=true",)]
+
+
+def test_a_distinct_grouping_key_is_refused_with_a_sentence(session: HiveSession) -> None:
+    with pytest.raises(HiveError, match="Answer guard: DISTINCT counts a grouping key"):
+        session.execute(f"SELECT k, count(DISTINCT k) FROM {TABLE} GROUP BY ROLLUP (k)")
+
+
+def test_the_total_has_no_constant_for_its_key(session: HiveSession) -> None:
+    rows = session.execute(f"SELECT a, count(*) FROM {TABLE} WHERE a = 'q' GROUP BY a WITH ROLLUP")
+    assert ordered(rows) == ordered([("q", 2), (None, 2)])
+
+
+def test_a_limit_does_not_make_a_total_smaller(session: HiveSession) -> None:
+    session.execute("CREATE DATABASE IF NOT EXISTS guarded")
+    try:
+        session.execute("CREATE EXTERNAL TABLE guarded.t (a STRING) STORED AS ORC")
+        session.execute("INSERT INTO guarded.t VALUES ('p'), ('p'), ('q'), ('q'), ('r'), (NULL), ('q')")
+        rows = session.execute("SELECT a, count(*) FROM guarded.t GROUP BY a WITH ROLLUP ORDER BY a DESC LIMIT 2")
+    finally:
+        session.execute("DROP DATABASE guarded CASCADE")
+    assert ordered(rows) == [(None, 1), (None, 7)]
+
+
+def test_the_web_ui_counts_what_the_guard_refuses(host: Any, session: HiveSession) -> None:
+    test_a_distinct_grouping_key_is_refused_with_a_sentence(session)
+    asked = host.check_output(
+        "/opt/hopshive/python/current/bin/python -c 'import urllib.request as u; print(u.urlopen("
+        '"http://localhost:10002/jmx?qry=metrics:name=hopshive_answer_guard_refused").read().decode())\''
+    )
+    assert json.loads(asked)["beans"][0]["Count"] >= 1

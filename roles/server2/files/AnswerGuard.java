@@ -1,0 +1,473 @@
+package hopshive;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import org.antlr.runtime.tree.Tree;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hive.common.metrics.common.Metrics;
+import org.apache.hadoop.hive.common.metrics.common.MetricsFactory;
+import org.apache.hadoop.hive.metastore.api.FieldSchema;
+import org.apache.hadoop.hive.ql.exec.Task;
+import org.apache.hadoop.hive.ql.metadata.HiveException;
+import org.apache.hadoop.hive.ql.metadata.Table;
+import org.apache.hadoop.hive.ql.parse.ASTNode;
+import org.apache.hadoop.hive.ql.parse.HiveParser;
+import org.apache.hadoop.hive.ql.parse.HiveSemanticAnalyzerHook;
+import org.apache.hadoop.hive.ql.parse.HiveSemanticAnalyzerHookContext;
+import org.apache.hadoop.hive.ql.parse.ParseDriver;
+import org.apache.hadoop.hive.ql.parse.ParseException;
+import org.apache.hadoop.hive.ql.parse.ParseUtils;
+import org.apache.hadoop.hive.ql.parse.SemanticException;
+import org.apache.hadoop.hive.ql.session.SessionState;
+import org.apache.hive.common.util.HiveVersionInfo;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Statements that HiveServer2 is known to answer wrongly run without the optimizer that errs, or are refused with a sentence.
+ *
+ * <p>The rules look at the statement's parse tree before it is planned, and at the texts of the views that it reads. They act on
+ * the releases of Hive that have the defects (RELEASES). Where a rule cannot decide whether a statement meets a defect, it acts.
+ *
+ * <p>Rule "subtotals": Calcite's decorrelation, which runs for a statement with a correlated subquery anywhere, drops the grouping
+ * sets of each aggregate. Hive's planner without CBO keeps them, but knows fewer subqueries, and gets NOT IN wrong. It also folds
+ * constants into subtotals (HIVE-27076), so this step is switched off with CBO.
+ *
+ * <p>Rule "distinct": the DISTINCT argument of an aggregate shares its column with a grouping key of the same expression. That
+ * column is NULL in subtotals. No planner and no setting avoids it.
+ */
+public final class AnswerGuard implements HiveSemanticAnalyzerHook {
+    static final String SWITCH = "hopshive.answer.guard";
+    private static final Set<String> RELEASES = Set.of("4.0.0", "4.0.1");
+    private static final Logger LOG = LoggerFactory.getLogger(AnswerGuard.class);
+    private static final Set<Integer> SETS = Set.of(
+        HiveParser.TOK_ROLLUP_GROUPBY, HiveParser.TOK_CUBE_GROUPBY, HiveParser.TOK_GROUPING_SETS);
+
+    /** The tables that a statement names. */
+    interface Catalog {
+        /** The table, or null if there is none. */
+        Source table(String name);
+    }
+
+    /** A table's columns, and the text of a view. */
+    static final class Source {
+        final Set<String> columns;
+        final String text;
+
+        Source(Set<String> columns, String text) {
+            this.columns = columns;
+            this.text = text;
+        }
+    }
+
+    /** How a statement is planned; one that can only be answered wrongly ends with a SemanticException instead. */
+    enum Verdict { AS_IS, WITHOUT_CBO }
+
+    @Override
+    public ASTNode preAnalyze(HiveSemanticAnalyzerHookContext context, ASTNode tree) throws SemanticException {
+        Configuration conf = context.getConf();
+        if (!conf.getBoolean(SWITCH, true) || !RELEASES.contains(HiveVersionInfo.getVersion())) {
+            return tree;
+        }
+        try {
+            if (judge(tree, name -> look(context, name)) == Verdict.WITHOUT_CBO && conf.getBoolean("hive.cbo.enable", true)) {
+                conf.setBoolean("hive.cbo.enable", false);
+                conf.setBoolean("hive.optimize.constant.propagation", false);
+                tell("hopshive_answer_guard_without_cbo", "Answer guard: this statement runs without CBO, which would lose its "
+                    + "subtotals beside a correlated subquery.");
+            }
+        } catch (SemanticException refusal) {
+            tell("hopshive_answer_guard_refused", refusal.getMessage());
+            throw refusal;
+        } catch (RuntimeException error) {
+            // A statement is not to fail by an error of the guard's own.
+            LOG.error("The guard cannot read a statement, which runs as it is.", error);
+        }
+        return tree;
+    }
+
+    @Override
+    public void postAnalyze(HiveSemanticAnalyzerHookContext context, List<Task<?>> tasks) {
+    }
+
+    private static void tell(String counter, String line) {
+        LOG.warn(line);
+        Metrics metrics = MetricsFactory.getInstance();
+        if (metrics != null) {
+            metrics.incrementCounter(counter);
+        }
+        if (SessionState.get() != null) {
+            SessionState.getConsole().printInfo(line);
+        }
+    }
+
+    private static Source look(HiveSemanticAnalyzerHookContext context, String name) {
+        try {
+            String full = name.contains(".") ? name : SessionState.get().getCurrentDatabase() + "." + name;
+            Table table = context.getHive().getTable(full, false);
+            if (table == null) {
+                return null;
+            }
+            Set<String> columns = new HashSet<>();
+            for (FieldSchema column : table.getAllCols()) {
+                columns.add(column.getName().toLowerCase(Locale.ROOT));
+            }
+            boolean stored = !table.isView() && !table.isMaterializedView();
+            return new Source(columns, stored ? null : table.getViewExpandedText());
+        } catch (HiveException error) {
+            // Hive meets the same error when it plans the statement.
+            return null;
+        }
+    }
+
+    /** What the rules say of a statement; @throws SemanticException if it can only be answered wrongly. */
+    static Verdict judge(ASTNode tree, Catalog catalog) throws SemanticException {
+        return new Statement(catalog).judge(tree);
+    }
+
+    private static SemanticException refusal(String what) {
+        return new SemanticException("Answer guard: " + what + " Hive " + HiveVersionInfo.getVersion()
+            + " would answer wrongly (docs/answers.md; SET " + SWITCH + "=false runs it all the same).");
+    }
+
+    /** The names that a query block sees. */
+    private static final class Scope {
+        final Scope parent;
+        final Set<String> aliases = new HashSet<>();
+        /** What a name stands for: an expression of a derived table, as text, or the column itself. */
+        final Map<String, String> columns = new HashMap<>();
+        boolean unknown;
+
+        Scope(Scope parent) {
+            this.parent = parent;
+        }
+    }
+
+    private static final class Statement {
+        private final Catalog catalog;
+        private final Map<String, Source> tables = new HashMap<>();
+        private final Map<String, ASTNode> common = new HashMap<>();
+        private final Map<String, ASTNode> views = new HashMap<>();
+        private final List<ASTNode> subqueries = new ArrayList<>();
+        private boolean subtotals;
+        private boolean distinct;
+        private int depth;
+
+        Statement(Catalog catalog) {
+            this.catalog = catalog;
+        }
+
+        Verdict judge(ASTNode tree) throws SemanticException {
+            collect(tree);
+            if (!subtotals || (subqueries.isEmpty() && !distinct)) {
+                return Verdict.AS_IS;
+            }
+            if (distinct) {
+                refuseKeys(tree);
+                for (ASTNode view : views.values()) {
+                    refuseKeys(view);
+                }
+            }
+            List<ASTNode> correlated = new ArrayList<>();
+            for (ASTNode subquery : subqueries) {
+                if (correlated((ASTNode) subquery.getChild(1), null)) {
+                    correlated.add(subquery);
+                }
+            }
+            if (correlated.isEmpty()) {
+                return Verdict.AS_IS;
+            }
+            for (ASTNode subquery : subqueries) {
+                if (!plain(subquery)) {
+                    throw refusal("subtotals (ROLLUP, CUBE, GROUPING SETS) stand in one statement with a correlated subquery that Hive cannot plan "
+                        + "without CBO. Write that subquery as a JOIN or LEFT JOIN, or store its rows in a table first.");
+                }
+            }
+            return Verdict.WITHOUT_CBO;
+        }
+
+        /** What stands in the statement and in the views that it reads. */
+        private void collect(ASTNode node) {
+            int type = node.getType();
+            subtotals |= SETS.contains(type);
+            distinct |= type == HiveParser.TOK_FUNCTIONDI;
+            if (type == HiveParser.TOK_SUBQUERY_EXPR && node.getChildCount() > 1) {
+                subqueries.add(node);
+            }
+            if (type == HiveParser.TOK_CTE) {
+                for (ASTNode part : children(node)) {
+                    common.put(text(part.getChild(part.getChildCount() - 1)), (ASTNode) part.getChild(0));
+                }
+            }
+            boolean rebuild = type == HiveParser.TOK_ALTER_MATERIALIZED_VIEW_REBUILD;
+            if (type == HiveParser.TOK_TABREF || rebuild) {
+                String name = name((ASTNode) node.getChild(0));
+                // A stored result is a table like others; only its making runs its text.
+                if (!common.containsKey(name) && !tables.containsKey(name)) {
+                    Source source = catalog.table(name);
+                    tables.put(name, source);
+                    if (source != null && source.text != null) {
+                        expand(name, source.text);
+                    }
+                }
+            }
+            for (ASTNode child : children(node)) {
+                collect(child);
+            }
+        }
+
+        private void expand(String name, String text) {
+            if (depth > 50) {
+                return;
+            }
+            depth++;
+            try {
+                ASTNode view = new ParseDriver().parse(text).getTree();
+                views.put(name, view);
+                collect(view);
+            } catch (ParseException error) {
+                LOG.debug("The text of {} cannot be read; Hive meets the same error.", name, error);
+            } finally {
+                depth--;
+            }
+        }
+
+        /** Refuses DISTINCT over what is a grouping key as well, by its name or by that of a derived table. */
+        private void refuseKeys(ASTNode node) throws SemanticException {
+            if (node.getType() == HiveParser.TOK_INSERT) {
+                ASTNode grouping = null;
+                for (ASTNode child : children(node)) {
+                    grouping = SETS.contains(child.getType()) ? child : grouping;
+                }
+                if (grouping != null) {
+                    Scope scope = scope((ASTNode) node.getParent(), null);
+                    Set<String> keys = new HashSet<>();
+                    for (ASTNode key : children(grouping)) {
+                        if (key.getType() != HiveParser.TOK_GROUPING_SETS_EXPRESSION) {
+                            keys.add(origin(key, scope));
+                        }
+                    }
+                    refuseKeys(node, keys, scope);
+                }
+            }
+            for (ASTNode child : children(node)) {
+                refuseKeys(child);
+            }
+        }
+
+        private void refuseKeys(ASTNode node, Set<String> keys, Scope scope) throws SemanticException {
+            if (node.getType() == HiveParser.TOK_FUNCTIONDI) {
+                for (ASTNode argument : children(node).subList(1, node.getChildCount())) {
+                    if (keys.contains(origin(argument, scope))) {
+                        throw refusal("DISTINCT counts a grouping key of ROLLUP, CUBE or GROUPING SETS. Group by the key in a subquery of its own, "
+                            + "or add an expression that changes nothing, such as count(DISTINCT k + 0) or count(DISTINCT concat(k, '')).");
+                    }
+                }
+            }
+            for (ASTNode child : children(node)) {
+                if (child.getType() != HiveParser.TOK_QUERY) {
+                    refuseKeys(child, keys, scope);
+                }
+            }
+        }
+
+        /** An expression in the terms of the tables, as text. */
+        private String origin(ASTNode node, Scope scope) {
+            String column = column(node);
+            if (column != null) {
+                return scope.columns.getOrDefault(column, column);
+            }
+            if (node.getChildCount() == 0) {
+                return text(node);
+            }
+            StringBuilder whole = new StringBuilder("(" + text(node));
+            for (ASTNode child : children(node)) {
+                whole.append(' ').append(origin(child, scope));
+            }
+            return whole.append(')').toString();
+        }
+
+        /** A column's name without its table, or null for another expression. */
+        private static String column(ASTNode node) {
+            if (node.getType() == HiveParser.TOK_TABLE_OR_COL) {
+                return text(node.getChild(0));
+            }
+            return node.getType() == HiveParser.DOT && node.getChild(0).getType() == HiveParser.TOK_TABLE_OR_COL
+                ? text(node.getChild(1)) : null;
+        }
+
+        /** Whether a query names something of a query around it, or may do so. */
+        private boolean correlated(ASTNode node, Scope scope) {
+            int type = node.getType();
+            if (type == HiveParser.TOK_QUERY) {
+                Scope own = scope(node, scope);
+                for (ASTNode child : children(node)) {
+                    if (correlated(child, own)) {
+                        return true;
+                    }
+                }
+                return false;
+            }
+            if (type == HiveParser.TOK_SUBQUERY) {
+                // A derived table does not see its siblings.
+                Scope outside = scope == null ? null : scope.parent;
+                return correlated((ASTNode) node.getChild(0), outside);
+            }
+            if (type == HiveParser.DOT && node.getChild(0).getType() == HiveParser.TOK_TABLE_OR_COL) {
+                return !seen(text(node.getChild(0).getChild(0)), scope);
+            }
+            if (type == HiveParser.TOK_TABLE_OR_COL) {
+                return !seen(text(node.getChild(0)), scope);
+            }
+            if (type == HiveParser.TOK_TABREF || type == HiveParser.TOK_CTE) {
+                return false;
+            }
+            for (ASTNode child : children(node)) {
+                if (correlated(child, scope)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        private static boolean seen(String name, Scope scope) {
+            for (Scope each = scope; each != null; each = each.parent) {
+                if (each.aliases.contains(name) || each.columns.containsKey(name)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        private Scope scope(ASTNode query, Scope parent) {
+            Scope scope = new Scope(parent);
+            for (ASTNode child : children(query)) {
+                if (child.getType() == HiveParser.TOK_FROM) {
+                    sources(child, scope);
+                }
+            }
+            return scope;
+        }
+
+        private void sources(ASTNode node, Scope scope) {
+            String alias = text(node.getChild(node.getChildCount() - 1));
+            if (node.getType() == HiveParser.TOK_TABREF) {
+                String name = name((ASTNode) node.getChild(0));
+                scope.aliases.add(node.getChildCount() > 1 ? alias : name.substring(name.indexOf('.') + 1));
+                ASTNode query = common.containsKey(name) ? common.get(name) : views.get(name);
+                if (query != null) {
+                    derive(query, scope);
+                } else if (tables.get(name) != null) {
+                    for (String column : tables.get(name).columns) {
+                        scope.columns.putIfAbsent(column, column);
+                    }
+                }
+            } else if (node.getType() == HiveParser.TOK_SUBQUERY) {
+                scope.aliases.add(alias);
+                derive((ASTNode) node.getChild(0), scope);
+            } else {
+                for (ASTNode child : children(node)) {
+                    if (child.getType() != HiveParser.TOK_SUBQUERY_EXPR) {
+                        sources(child, scope);
+                    }
+                }
+            }
+        }
+
+        /** Adds the columns of a derived table. */
+        private void derive(ASTNode query, Scope scope) {
+            if (query.getType() != HiveParser.TOK_QUERY) {
+                for (ASTNode child : children(query)) {
+                    derive(child, scope);
+                }
+                return;
+            }
+            if (++depth > 50) {
+                depth--;
+                return;
+            }
+            Scope inner = scope(query, null);
+            depth--;
+            for (ASTNode insert : children(query)) {
+                for (ASTNode select : children(insert)) {
+                    if (select.getType() != HiveParser.TOK_SELECT && select.getType() != HiveParser.TOK_SELECTDI) {
+                        continue;
+                    }
+                    for (ASTNode item : children(select)) {
+                        ASTNode expression = item.getChildCount() > 0 ? (ASTNode) item.getChild(0) : item;
+                        if (expression.getType() == HiveParser.TOK_ALLCOLREF) {
+                            inner.columns.forEach(scope.columns::putIfAbsent);
+                        } else {
+                            String name = item.getChildCount() > 1 ? text(item.getChild(1)) : column(expression);
+                            if (name != null) {
+                                scope.columns.putIfAbsent(name, origin(expression, inner));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+
+        /** Whether Hive answers a subquery rightly without CBO: IN or EXISTS, alone among the terms that WHERE joins by AND. */
+        private static boolean plain(ASTNode subquery) {
+            ASTNode operator = (ASTNode) subquery.getChild(0);
+            String kind = operator.getChildCount() == 0 ? "" : text(operator.getChild(0));
+            if (!(kind.equals("in") || kind.equals("kw_in") || kind.equals("exists")) || holds((ASTNode) subquery.getChild(1))) {
+                return false;
+            }
+            Tree node = subquery.getParent();
+            if (node.getType() == HiveParser.KW_NOT) {
+                if (!kind.equals("exists")) {
+                    return false;
+                }
+                node = node.getParent();
+            }
+            while (node.getType() == HiveParser.KW_AND) {
+                node = node.getParent();
+            }
+            return node.getType() == HiveParser.TOK_WHERE && count((ASTNode) node) == 1;
+        }
+
+        /** Whether a subquery has subtotals or another subquery expression. */
+        private static boolean holds(ASTNode node) {
+            if (SETS.contains(node.getType()) || node.getType() == HiveParser.TOK_SUBQUERY_EXPR) {
+                return true;
+            }
+            return children(node).stream().anyMatch(Statement::holds);
+        }
+
+        private static int count(ASTNode node) {
+            int own = node.getType() == HiveParser.TOK_SUBQUERY_EXPR ? 1 : 0;
+            return own + children(node).stream().mapToInt(Statement::count).sum();
+        }
+
+        private static String name(ASTNode table) {
+            List<String> parts = new ArrayList<>();
+            for (ASTNode part : children(table)) {
+                parts.add(text(part));
+            }
+            return String.join(".", parts);
+        }
+
+        private static String text(Tree node) {
+            return node == null || node.getText() == null ? "" : ParseUtils.stripIdentifierQuotes(node.getText()).toLowerCase(Locale.ROOT);
+        }
+
+        private static List<ASTNode> children(Tree node) {
+            if (node == null || node.getChildCount() == 0) {
+                return Collections.emptyList();
+            }
+            List<ASTNode> children = new ArrayList<>(node.getChildCount());
+            for (int at = 0; at < node.getChildCount(); at++) {
+                children.add((ASTNode) node.getChild(at));
+            }
+            return children;
+        }
+    }
+}

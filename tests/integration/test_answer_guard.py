@@ -1,0 +1,145 @@
+"""What the guard of answers says of statements, on the parse trees of Hive's own parser: rule by rule.
+
+molecule/default/tests/test_answer_guard.py asks a HiveServer2 the same.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.servers import OPENS, ROOT, hadoop_classpath
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GUARD = ROOT / "roles/server2/files/AnswerGuard.java"
+# Prints a line a statement: how it is planned, or why it is refused. The last line: microseconds a statement, on average.
+PROBE = """
+package hopshive;
+
+import java.nio.file.*;
+import java.util.*;
+import org.apache.hadoop.hive.ql.parse.*;
+
+class Probe {
+    static AnswerGuard.Source table(String name) {
+        switch (name) {
+            case "t": return new AnswerGuard.Source(Set.of("k", "a", "s", "v"), null);
+            case "u": return new AnswerGuard.Source(Set.of("k", "b", "w"), null);
+            case "totals": return new AnswerGuard.Source(Set.of("a", "c"),
+                "SELECT a, count(*) c FROM t x WHERE EXISTS (SELECT 1 FROM u w WHERE w.k = x.k) GROUP BY ROLLUP (a)");
+            case "kept": return new AnswerGuard.Source(Set.of("k", "a", "s", "v"),
+                "SELECT * FROM t x WHERE EXISTS (SELECT 1 FROM u w WHERE w.k = x.k)");
+            default: return null;
+        }
+    }
+
+    static String judge(ASTNode tree) {
+        try {
+            return AnswerGuard.judge(tree, Probe::table).toString();
+        } catch (SemanticException refused) {
+            return refused.getMessage().contains("DISTINCT") ? "REFUSED distinct" : "REFUSED subquery";
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        List<ASTNode> trees = new ArrayList<>();
+        for (String statement : Files.readAllLines(Path.of(arguments[0]))) {
+            trees.add(new ParseDriver().parse(statement).getTree());
+            System.out.println("= " + judge(trees.get(trees.size() - 1)));
+        }
+        int rounds = 200;
+        long began = System.nanoTime();
+        for (int round = 0; round < rounds; round++) {
+            trees.forEach(Probe::judge);
+        }
+        System.out.println("= " + (System.nanoTime() - began) / 1000 / rounds / trees.size());
+    }
+}
+"""
+EXISTS = "EXISTS (SELECT 1 FROM u w WHERE w.k = x.k)"
+STATEMENTS = {
+    # Rule "subtotals": correlated subqueries beside grouping sets.
+    f"SELECT a, count(*) FROM t x WHERE {EXISTS} GROUP BY ROLLUP (a)": "WITHOUT_CBO",
+    f"SELECT a, count(*) FROM t x WHERE {EXISTS} GROUP BY a WITH ROLLUP": "WITHOUT_CBO",
+    f"SELECT a, count(*) FROM t x WHERE NOT {EXISTS} GROUP BY CUBE (a)": "WITHOUT_CBO",
+    f"SELECT a, s, count(*) FROM t x WHERE s = 'x' AND {EXISTS} GROUP BY a, s GROUPING SETS ((a), ())": "WITHOUT_CBO",
+    "SELECT a, count(*) FROM t x WHERE k IN (SELECT w.k FROM u w WHERE w.w = x.v) GROUP BY ROLLUP (a)": "WITHOUT_CBO",
+    "SELECT a, count(*) FROM t x WHERE k IN (SELECT u.k FROM u WHERE w = v) GROUP BY ROLLUP (a)": "WITHOUT_CBO",
+    f"SELECT a, count(*) FROM (SELECT * FROM t x WHERE {EXISTS}) y GROUP BY ROLLUP (a)": "WITHOUT_CBO",
+    f"WITH c AS (SELECT * FROM t x WHERE {EXISTS}) SELECT a, count(*) FROM c GROUP BY ROLLUP (a)": "WITHOUT_CBO",
+    f"SELECT * FROM (SELECT k, count(*) FROM t GROUP BY ROLLUP (k)) x WHERE {EXISTS}": "WITHOUT_CBO",
+    f"SELECT a, 1 FROM t GROUP BY ROLLUP (a) UNION ALL SELECT a, 1 FROM t x WHERE {EXISTS}": "WITHOUT_CBO",
+    f"EXPLAIN SELECT a, count(*) FROM t x WHERE {EXISTS} GROUP BY ROLLUP (a)": "WITHOUT_CBO",
+    f"CREATE TABLE n AS SELECT a, count(*) FROM t x WHERE {EXISTS} GROUP BY ROLLUP (a)": "WITHOUT_CBO",
+    f"INSERT INTO n SELECT a, count(*) FROM t x WHERE {EXISTS} GROUP BY ROLLUP (a)": "WITHOUT_CBO",
+    "SELECT * FROM totals": "WITHOUT_CBO",
+    "SELECT z.a FROM (SELECT * FROM totals) z JOIN t ON z.a = t.a": "WITHOUT_CBO",
+    "SELECT a, count(*) FROM kept GROUP BY ROLLUP (a)": "WITHOUT_CBO",
+    "SELECT a FROM kept": "AS_IS",
+    "ALTER MATERIALIZED VIEW totals REBUILD": "WITHOUT_CBO",
+    f"SELECT a, count(*) FROM t x WHERE a = 'p' OR {EXISTS} GROUP BY ROLLUP (a)": "REFUSED subquery",
+    f"SELECT a, count(*) FROM t x WHERE {EXISTS} AND NOT {EXISTS} GROUP BY ROLLUP (a)": "REFUSED subquery",
+    "SELECT a, 1 FROM t x WHERE k NOT IN (SELECT w.k FROM u w WHERE w.w = x.v) GROUP BY ROLLUP (a)": "REFUSED subquery",
+    "SELECT a, 1 FROM t x WHERE v > (SELECT avg(w.w) FROM u w WHERE w.k = x.k) GROUP BY ROLLUP (a)": "REFUSED subquery",
+    "SELECT k FROM t x WHERE EXISTS (SELECT 1 FROM u w WHERE w.k = x.k GROUP BY ROLLUP (w.k))": "REFUSED subquery",
+    # Right with CBO: subqueries that name nothing of the query around them.
+    "SELECT a, count(*) FROM t WHERE k IN (SELECT k FROM u WHERE w > 1) GROUP BY ROLLUP (a)": "AS_IS",
+    "SELECT a, count(*) FROM t WHERE v > (SELECT avg(w) FROM (SELECT w FROM u) z) GROUP BY ROLLUP (a)": "AS_IS",
+    f"SELECT a, count(*) FROM t x WHERE {EXISTS} GROUP BY a": "AS_IS",
+    # Rule "distinct".
+    "SELECT k, count(DISTINCT k) FROM t GROUP BY ROLLUP (k)": "REFUSED distinct",
+    "SELECT k, sum(DISTINCT k) FROM t GROUP BY k WITH CUBE": "REFUSED distinct",
+    "SELECT k, count(DISTINCT v, t.k) FROM t GROUP BY a, k GROUPING SETS ((a, k), (a))": "REFUSED distinct",
+    "SELECT k + 1, count(DISTINCT k + 1) FROM t GROUP BY ROLLUP (k + 1)": "REFUSED distinct",
+    "SELECT k, count(DISTINCT j) FROM (SELECT k, k AS j FROM t) z GROUP BY ROLLUP (k)": "REFUSED distinct",
+    "WITH c AS (SELECT k, k AS j FROM t) SELECT k, count(DISTINCT j) FROM c GROUP BY ROLLUP (k)": "REFUSED distinct",
+    "SELECT k, 1 FROM t GROUP BY ROLLUP (k) HAVING count(DISTINCT k) > 1": "REFUSED distinct",
+    "SELECT k, count(DISTINCT k + 0) FROM t GROUP BY ROLLUP (k)": "AS_IS",
+    "SELECT k, count(DISTINCT v), count(k), sum(k) FROM t GROUP BY ROLLUP (k)": "AS_IS",
+    "SELECT k, count(DISTINCT k) FROM t GROUP BY k": "AS_IS",
+    # Statements without either.
+    "SELECT * FROM t": "AS_IS",
+    "SHOW TABLES": "AS_IS",
+    "CREATE TABLE n (k INT)": "AS_IS",
+}
+
+
+@pytest.fixture(scope="module")
+def said(hive_home: Path, hadoop_home: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What the guard says of each statement, then how long it took."""
+    if subprocess.run(["javac", "-version"], capture_output=True, check=False).returncode:
+        pytest.skip("no Java compiler: apt-get install openjdk-17-jdk-headless")
+    directory = tmp_path_factory.mktemp("guard")
+    (directory / "Probe.java").write_text(PROBE)
+    (directory / "statements").write_text("\n".join(STATEMENTS))
+    classpath = os.pathsep.join([str(directory), f"{hive_home}/lib/*", *hadoop_classpath(hadoop_home, logging=False)])
+    compiled = [
+        "javac",
+        "-proc:none",
+        "-cp",
+        classpath,
+        "-d",
+        str(directory),
+        str(GUARD),
+        str(directory / "Probe.java"),
+    ]
+    subprocess.run(compiled, check=True, capture_output=True)
+    argv = ["java", *OPENS, "-cp", classpath, "hopshive.Probe", str(directory / "statements")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [line.removeprefix("= ") for line in done.stdout.splitlines() if line.startswith("= ")]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_statement_is_answered_rightly_or_refused(statement: str, said: list[str]) -> None:
+    assert said[list(STATEMENTS).index(statement)] == STATEMENTS[statement]
+
+
+def test_the_guard_takes_less_than_three_milliseconds_a_statement(said: list[str]) -> None:
+    """Without the metastore's answers, which Hive asks for anyway when it plans the statement."""
+    assert int(said[-1]) < 3000
