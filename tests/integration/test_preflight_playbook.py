@@ -243,9 +243,10 @@ def test_a_host_that_is_not_there_is_one_line(site: Site) -> None:
     assert "deserialization" not in output
 
 
-@pytest.mark.parametrize(
-    "inventory", sorted(str(path.parent) for path in [*ROOT.glob("inventories/*/hosts.yml"), *ROOT.glob("molecule/*/inventory/hosts.yml")])
-)  # fmt: skip
+INVENTORIES = [*ROOT.glob("inventories/*/hosts.yml"), *ROOT.glob("molecule/*/inventory/hosts.yml")]
+
+
+@pytest.mark.parametrize("inventory", sorted(str(path.parent) for path in INVENTORIES))
 def test_every_inventory_of_the_repository_passes(site: Site, inventory: str) -> None:
     (site.directory / "check.yml").write_text(
         "- hosts: hopshive\n  gather_facts: false\n  tasks:\n    - ansible.builtin.import_role:\n"

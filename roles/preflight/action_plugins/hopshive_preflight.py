@@ -94,9 +94,7 @@ class ActionModule(ActionBase):
             found = {host: host_info(facts) for host, facts in arguments["found"].items() if host not in silent}
             limits = Limits(arguments["disk_mb"], arguments["memory_ratio"], arguments["shared_host"])
             problems = [
-                Problem(
-                    f"The host {host} cannot be asked ({reason}): start it, correct how it is reached, or leave it out with --limit"
-                )
+                Problem(f"The host {host} cannot be asked ({reason}): start it, or leave it out with --limit")
                 for host, reason in silent.items()
             ]
             problems += check_hosts(inventory, types, found, limits)

@@ -33,7 +33,7 @@ COMPACTION_QUEUE = "server2_compaction_queue"
 UNTOUCHED = 0.1
 # Variables that older releases had: the old name, and the new one or None if there is none.
 RENAMED: Mapping[str, str | None] = {}
-# Variables with a role's prefix that no argument specification has: of playbooks, of the labs' inventories, the choice of a database.
+# Variables with a role's prefix that no specification has: of playbooks, of the labs' inventories, the choice of a database.
 OF_PLAYBOOKS = frozenset(
     {
         "artifacts_update_product",
