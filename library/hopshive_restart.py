@@ -101,6 +101,14 @@ options:
     description: Whether to restart it even though another one is down.
     type: bool
     default: false
+  drain:
+    description: Of V(kind=server2), for how many seconds its statements are waited for before the restart. 0 does not wait.
+    type: int
+    default: 0
+  drain_port:
+    description: Of V(kind=server2), the port of its web UI, which lists the statements.
+    type: int
+    default: 0
   timeout:
     description: How long it may take until it answers, in seconds.
     type: int
@@ -141,6 +149,12 @@ started:
   returned: success
   type: bool
   sample: false
+cut_off:
+  description: The statements of a HiveServer2 that the restart ended, since they ran longer than O(drain).
+  returned: if it ran
+  type: list
+  elements: str
+  sample: []
 waited:
   description: Seconds from the restart until it answered.
   returned: if it ran
@@ -153,7 +167,7 @@ from collections.abc import Callable, Sequence
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
-    from hopshive import edits, health, rolling
+    from hopshive import draining, edits, health, rolling
 
 # Seconds in which a metastore has returned to its own SQL node: twice as long as it keeps a connection (hikaricp.maxLifetime).
 LEAVE = 120.0
@@ -174,6 +188,12 @@ def unused_check(target: health.Target, others: Sequence[str]) -> Callable[[], N
     """Of an SQL node, that no metastore of another one's host works with it, since its own one was away."""
     hosts = [other.rpartition(":")[0] for other in others]
     return (lambda: health.wait_unused(target, hosts, LEAVE)) if target.kind == "ndb_sql" else None
+
+
+def idle_check(host: str, port: int, limit: int) -> Callable[[], Sequence[str]] | None:
+    """Of a HiveServer2, that it runs no statement."""
+    base = f"http://{host}:{port}"
+    return (lambda: [str(left) for left in draining.drain(lambda: draining.running(base), limit)]) if port else None
 
 
 def main() -> None:
@@ -203,6 +223,8 @@ def main() -> None:
             },
             "may_be_down": {"type": "int", "default": 0},
             "degraded": {"type": "bool", "default": False},
+            "drain": {"type": "int", "default": 0},
+            "drain_port": {"type": "int", "default": 0},
             "timeout": {"type": "int", "default": 180},
         },
     )
@@ -232,6 +254,7 @@ def main() -> None:
                 others_command=parameters["others_command"],
                 **edits_checks(target),
                 unused=unused_check(target, parameters["others"]),
+                idle=idle_check(parameters["host"], parameters["drain_port"], parameters["drain"]),
             ),
             module.run_command,
             parameters["timeout"],
@@ -241,8 +264,12 @@ def main() -> None:
         )
     except rolling.RollError as error:
         module.fail_json(msg=str(error))
+    for statement in rolled.cut_off:
+        module.warn(
+            f"The restart of {parameters['unit']} cut off a statement that ran for longer than the drain timeout: {statement}"
+        )
     answer = {"waited": rolled.answer.waited, "facts": rolled.answer.facts} if rolled.answer else {}
-    module.exit_json(changed=True, started=rolled.started, **answer)
+    module.exit_json(changed=True, started=rolled.started, cut_off=list(rolled.cut_off), **answer)
 
 
 if __name__ == "__main__":

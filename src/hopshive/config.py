@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import posixpath
 import re
@@ -177,6 +178,11 @@ def read(path: Path) -> Config:
         where = getattr(error, "problem_mark", None)
         line = f" in line {where.line + 1}" if where else ""
         raise ConfigError(f"{path} is not YAML{line}: {getattr(error, 'problem', error)}.") from None
+    return checked(content, path)
+
+
+def checked(content: object, path: Path) -> Config:
+    """Check the content of the file `path`, read or not yet written. Raises ConfigError."""
     if not isinstance(content, dict):
         raise ConfigError(f"{path} must hold settings, name: value; it holds {_said(content)}.")
     config: Config = _made(Config, content, path, "")
@@ -189,8 +195,10 @@ def _made(cls: type[Any], content: Mapping[Any, object], path: Path, prefix: str
     known = {item.name for item in fields(cls)}
     for name in content:
         if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            meant = f"did you mean {prefix}{near[0]}? " if near else ""
             raise ConfigError(
-                f"{path}: nobody knows the setting {prefix}{name}. There are: {', '.join(sorted(known))}."
+                f"{path}: unknown setting {prefix}{name}: {meant}Known settings: {', '.join(sorted(known))}."
             )
     return cls(**{name: _value(hints[name], value, path, prefix + name) for name, value in content.items()})
 
@@ -260,8 +268,9 @@ def _check(config: Config, path: Path) -> None:
         raise ConfigError(f"{path}: {error}") from None
     if config.lease < 1:
         raise ConfigError(f"{path}: lease must be a second or more; it is {config.lease}.")
-    if config.mirror.batch < 1 or config.mirror.max_removals < 1:
-        raise ConfigError(f"{path}: mirror.batch and mirror.max_removals must be 1 or more.")
+    for name, number in (("batch", config.mirror.batch), ("max_removals", config.mirror.max_removals)):
+        if number < 1:
+            raise ConfigError(f"{path}: mirror.{name} must be 1 or more; it is {number}.")
 
 
 def is_address(text: str) -> bool:

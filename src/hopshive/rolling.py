@@ -34,10 +34,14 @@ class RollError(Exception):
 
 @dataclass(frozen=True)
 class Rolled:
-    """What was done: a unit that did not run was `started` and not waited for; else `answer` is what it said afterwards."""
+    """What was done: a unit that did not run was `started` and not waited for; else `answer` is what it said afterwards.
+
+    `cut_off` is what it still ran when it was restarted.
+    """
 
     started: bool
     answer: Answer | None = None
+    cut_off: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,8 @@ class Questions:
     Either `own` and `others` are asked, or commands are run that exit with 0: `own_command` for this replica,
     `others_command` for all others. Commands bound their time themselves. Afterwards come the checks, each with the seconds that
     it may take; they raise NoAnswer. `unused` waits, as long as it likes, until nobody works with this replica who can work with
-    another one.
+    another one. `idle` waits, as long as it may, for the end of what this replica runs, and
+    returns what still runs.
     """
 
     own: Target | None = None
@@ -57,6 +62,7 @@ class Questions:
     own_check: Check | None = None
     others_check: Check | None = None
     unused: Callable[[], None] | None = None
+    idle: Callable[[], Sequence[str]] | None = None
 
 
 def restart(
@@ -99,6 +105,7 @@ def restart(
                 " say -e cluster_roll_degraded=true."
             ) from None
         _leave(unit, questions, wait)
+    cut_off = _idle(questions)
     try:
         for user in users:
             _must(run, ["systemctl", "stop", f"{user}.service"])
@@ -110,7 +117,7 @@ def restart(
             run(["systemctl", "start", f"{user}.service"])
     for user, asked in users.items():
         _back(user, run, asked, wait, timeout)
-    return Rolled(started=False, answer=answer)
+    return Rolled(started=False, answer=answer, cut_off=cut_off)
 
 
 def _others(questions: Questions, run: Run, wait: Wait, timeout: float, may_be_down: int = 0) -> None:
@@ -146,6 +153,14 @@ def _leave(unit: str, questions: Questions, wait: Wait) -> None:
             f"{unit} was not restarted, because others work with it who would see failed calls. {error} They return to their own"
             " replica by themselves, if that answers; or say -e cluster_roll_degraded=true."
         ) from None
+
+
+def _idle(questions: Questions) -> Sequence[str]:
+    """What it still runs after the wait; one that does not answer cannot be asked, and only a restart mends it."""
+    try:
+        return questions.idle() if questions.idle else ()
+    except (NoAnswer, WrongAnswer):
+        return ()
 
 
 def _answers(wait: Wait, target: Target, timeout: float = 0) -> bool:

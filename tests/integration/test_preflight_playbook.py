@@ -197,6 +197,78 @@ def test_a_host_is_asked_for_python_names_and_users(site: Site) -> None:
     assert "The host one lacks the user no-such-user, the group no-such-user, the group hadoop" in output
 
 
+def test_a_misspelt_variable_of_any_role_stops_the_run(site: Site) -> None:
+    site.groups["server2"]["vars"] = {"server2_tez_session_per_queue": 2}
+    changed, output = site.run()
+    assert not changed
+    assert (
+        "server2_tez_session_per_queue is unknown: did you mean server2_tez_sessions_per_queue? (set for host one)"
+        in output
+    )
+
+
+def test_a_variable_of_the_sites_own_passes_when_it_is_named(site: Site) -> None:
+    site.variables |= {"spark_team": "x", "preflight_own_variables": ["spark_te*"]}
+    assert "spark_team" not in site.run()[1]
+    site.variables["preflight_own_variables"] = []
+    assert "The variable spark_team is unknown" in site.run()[1]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("cleaner_rename_policy", "move", "value of cleaner_rename_policy must be one of: delete, follow, report, got: move"),
+        ("cleaner_grace", -5, "cleaner_grace cannot be used (mirror.grace must not be negative; it is -5)"),
+        ("cleaner_max_removals", 0, "cleaner_max_removals cannot be used (mirror.max_removals must be 1 or more; it is 0)"),
+        ("cleaner_config_extra", {"mirror": {"btach": 1}}, "unknown setting mirror.btach: did you mean mirror.batch?"),
+        ("cleaner_config_extra", {"mirror": {"grace": -1}}, "cleaner_config_extra cannot be used (mirror.grace must not be"),
+        ("server2_tez_queues", "{{ no_such_variable }}", "server2_tez_queues cannot be computed"),
+    ],
+)  # fmt: skip
+def test_a_value_that_a_role_or_its_daemon_refuses_stops_the_run(
+    site: Site, variable: str, value: Any, sentence: str
+) -> None:
+    site.variables[variable] = value
+    changed, output = site.run()
+    assert not changed
+    assert "Preflight found a problem in the inventory; no host was changed." in output
+    assert sentence in output
+
+
+def test_a_host_that_is_not_there_is_one_line(site: Site) -> None:
+    site.groups["datanode"] = {"hosts": {"one": {}, "two": {"ansible_python_interpreter": "/no/such/python"}}}
+    changed, output = site.run()
+    assert not changed
+    assert [line for line in output.splitlines() if "The host two cannot be asked (" in line]
+    assert "deserialization" not in output
+
+
+INVENTORIES = [*ROOT.glob("inventories/*/hosts.yml"), *ROOT.glob("molecule/*/inventory/hosts.yml")]
+
+
+@pytest.mark.parametrize("inventory", sorted(str(path.parent) for path in INVENTORIES))
+def test_every_inventory_of_the_repository_passes(site: Site, inventory: str) -> None:
+    (site.directory / "check.yml").write_text(
+        "- hosts: hopshive\n  gather_facts: false\n  tasks:\n    - ansible.builtin.import_role:\n"
+        "        name: preflight\n        tasks_from: inventory.yml\n"
+    )
+    passwords = {"cluster_metastore_database_password": PASSWORD, "cluster_cleaner_db_password": PASSWORD}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", inventory, "check.yml", "-e", json.dumps(passwords)],
+        cwd=site.directory,
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+            "HOPSHIVE_NDB_TARBALL": "/ndb.tar.gz",
+            "HOPSHIVE_NDB_SHA256": "0" * 64,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.fixture
 def production(site: Site) -> Site:
     """The example for production as it is in the repository, without a vault."""

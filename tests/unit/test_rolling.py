@@ -253,3 +253,24 @@ def test_one_that_cannot_be_asked_who_works_with_it_is_mended_by_its_restart() -
     host = Mended(down=["one"])
     asked = Questions(SQL, [at(SQL, "two:3306")], unused=refuses)
     assert not restart("ndb-sql", asked, host.run, 180, wait=host.wait).started
+
+
+def test_what_it_runs_is_waited_for_before_the_restart_and_what_is_cut_off_is_told() -> None:
+    host = Host()
+
+    def idle() -> list[str]:
+        host.done.append("idle")
+        return ["q1"]
+
+    rolled = restart("hive-server2", Questions(OWN, idle=idle), host.run, 180, wait=host.wait)
+    assert host.done.index("idle") < host.done.index("restart")
+    assert rolled.cut_off == ["q1"]
+
+
+def test_one_that_cannot_say_what_it_runs_is_restarted() -> None:
+    host = Host()
+
+    def idle() -> list[str]:
+        raise NoAnswer("no web UI")
+
+    assert restart("hive-server2", Questions(OWN, idle=idle), host.run, 180, wait=host.wait).cut_off == ()

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from pathlib import Path
 from typing import Any
 
+import yaml
 from ansible.errors import AnsibleError, AnsibleUndefinedVariable
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
 from hopshive.components import COMPONENTS, ROOT_GROUP
-from hopshive.preflight.host import Limits, check_hosts, host_info, questions
-from hopshive.preflight.inventory import IDS, PASSWORDS, HostVariables, Inventory, check_inventory
-from hopshive.preflight.problem import report
+from hopshive.preflight.cleaner import config_fault
+from hopshive.preflight.host import Limits, check_hosts, host_info, questions, unanswered
+from hopshive.preflight.inventory import (
+    IDS,
+    OWN_VARIABLES,
+    PASSWORDS,
+    HostVariables,
+    Inventory,
+    check_inventory,
+    role_of,
+)
+from hopshive.preflight.problem import Problem, report
 
 ROLES = Path(__file__).parents[2]
 # By role, besides the numbers of `cluster` and what the user set of it: read by a check, or asked with on a host. Those
@@ -33,6 +45,7 @@ NEEDED = {
         *PASSWORDS,
         *(user for user, _ in PASSWORDS.values()),
     },
+    "preflight": {OWN_VARIABLES},
     "artifacts": {"artifacts_python_interpreter", "artifacts_python_version", "artifacts_tarballs"},
     "ndb_management": {"ndb_management_replicas"},
     **{role: {variable} for role, variable in IDS.items()},
@@ -44,6 +57,10 @@ NEEDED = {
         "server2_tez_sessions_per_queue",
     },
 }
+
+
+# What a template may name besides the host's own variables, of the run.
+PLAY = ("ansible_check_mode", "ansible_limit", "ansible_play_hosts", "ansible_play_hosts_all", "ansible_run_tags")
 
 
 class ActionModule(ActionBase):
@@ -60,21 +77,28 @@ class ActionModule(ActionBase):
                 "shared_host": {"type": "bool", "default": False},
             }
         )
-        types = {
-            name: str(option.get("type", "str"))
-            for role, needed in NEEDED.items()
+        roles = sorted(path.parent.parent.name for path in ROLES.glob("*/meta/argument_specs.yml"))
+        options = {
+            name: option
+            for role in roles
             for name, option in self._role(role, "meta/argument_specs.yml")["argument_specs"]["main"]["options"].items()
-            if role == "cluster" or name in needed
         }
+        types = {name: str(option.get("type", "str")) for name, option in options.items()}
         variables = task_vars or {}
-        inventory = self._inventory(variables["hostvars"], variables.get("inventory_dir"), types)
+        play = {name: value for name, value in variables.items() if name in PLAY}
+        inventory = self._inventory(variables["hostvars"], variables.get("inventory_dir"), roles, options, play)
         if arguments["check"] == "inventory":
             problems = check_inventory(inventory, types)
             place = "in the inventory"
         else:
-            found = {host: host_info(facts) for host, facts in arguments["found"].items()}
+            silent = {host: reason for host, facts in arguments["found"].items() if (reason := unanswered(facts))}
+            found = {host: host_info(facts) for host, facts in arguments["found"].items() if host not in silent}
             limits = Limits(arguments["disk_mb"], arguments["memory_ratio"], arguments["shared_host"])
-            problems = check_hosts(inventory, types, found, limits)
+            problems = [
+                Problem(f"The host {host} cannot be asked ({reason}): start it, or leave it out with --limit")
+                for host, reason in silent.items()
+            ]
+            problems += check_hosts(inventory, types, found, limits)
             place = "on the hosts"
         warnings = [problem.text for problem in problems if problem.warning]
         text = report(problems, place)
@@ -92,37 +116,69 @@ class ActionModule(ActionBase):
         loaded: dict[str, Any] = self._loader.load_from_file(str(ROLES / role / path), trusted_as_template=True)
         return loaded
 
-    def _inventory(self, hostvars: Any, directory: str | None, types: dict[str, str]) -> Inventory:
+    def _inventory(
+        self,
+        hostvars: Any,
+        directory: str | None,
+        roles: list[str],
+        options: dict[str, dict[str, Any]],
+        play: dict[str, Any],
+    ) -> Inventory:
         """The inventory with, for each host beneath the root group, the variables that the roles will get there."""
         # The hierarchy of groups is not among the variables; the inventory itself has it.
         groups = hostvars._inventory.groups
         root = groups.get(ROOT_GROUP)
         members = {name: tuple(host.name for host in group.get_hosts()) for name, group in groups.items()}
-        defaults = self._role("cluster", "vars/main.yml")
-        for role in NEEDED:
-            defaults = {**self._role(role, "defaults/main.yml"), **defaults}
+        used = self._used(members)
+        defaults: dict[str, Any] = {}
+        private: dict[str, Any] = {}
+        for role in ("cluster", *used):
+            for part, gathered in (("defaults", defaults), ("vars", private)):
+                if (ROLES / role / part / "main.yml").is_file():
+                    gathered.update(self._role(role, f"{part}/main.yml") or {})
+        defaults = {**defaults, **private, **play}
+        everywhere = {"cluster"}
         return Inventory(
             groups=members,
             components=tuple(child.name for child in root.child_groups) if root else (),
             hosts={
                 host: self._variables(
-                    hostvars, host, defaults, types, [name for name in COMPONENTS if host in members.get(name, ())]
+                    hostvars, host, defaults, options, roles, everywhere | {role for role in used if host in used[role]}
                 )
                 for host in members.get(ROOT_GROUP, ())
             },
             directory=os.path.relpath(directory) if directory else "the inventory's directory",
+            roles=tuple(roles),
         )
 
+    def _used(self, members: dict[str, tuple[str, ...]]) -> dict[str, set[str]]:
+        """The roles of site.yml, each with the hosts that it runs on."""
+        used: dict[str, set[str]] = {}
+        for play in self._loader.load_from_file(str(ROLES.parent / "site.yml")):
+            # A place in a group, as in namenode[0], may be any host of it.
+            named = [part.partition("[")[0] for part in play["hosts"].split(":")]
+            for role in play.get("roles", ()):
+                used.setdefault(role["role"], set()).update(host for group in named for host in members.get(group, ()))
+        return used
+
     def _variables(
-        self, hostvars: Any, host: str, defaults: dict[str, Any], types: dict[str, str], placed: list[str]
+        self,
+        hostvars: Any,
+        host: str,
+        defaults: dict[str, Any],
+        options: dict[str, dict[str, Any]],
+        roles: list[str],
+        placed: set[str],
     ) -> HostVariables:
         raw = hostvars.raw_get(host)
         needed = {name for role, names in NEEDED.items() if role in placed or role not in COMPONENTS for name in names}
-        given = frozenset(name for name in raw if name.startswith("cluster_") or name in needed)
+        given = {name: role for name in raw if (role := role_of(name, roles))}
         templar = self._templar.copy_with_new_env(available_variables={**defaults, **raw, "hostvars": hostvars})
-        values, broken = {}, {}
-        numbers = {name for name, kind in types.items() if kind == "int" and name.startswith("cluster_")}
-        for name in given | needed | numbers:
+        values, broken, invalid = {}, {}, {}
+        numbers = {
+            name for name, option in options.items() if option.get("type") == "int" and name.startswith("cluster_")
+        }
+        for name in needed | numbers | {name for name, role in given.items() if role in placed and name in options}:
             try:
                 values[name] = templar.template(raw[name] if name in raw else defaults[name])
             except KeyError:
@@ -132,4 +188,23 @@ class ActionModule(ActionBase):
             except AnsibleError as error:
                 # Only the kind of error for a secret: its text may quote the value.
                 broken[name] = type(error).__name__ if name in PASSWORDS else str(error.message).rstrip(".")
-        return HostVariables(values, given, broken)
+        for name in values.keys() & given.keys() & options.keys():
+            validator = ArgumentSpecValidator({name: options[name]})
+            faults = validator.validate({name: copy.deepcopy(values[name])}).error_messages
+            if faults and not options[name].get("no_log"):
+                invalid[name] = faults[0].rstrip(".")
+        if "cleaner" in placed and not invalid and not broken:
+            invalid.update(self._cleaner(templar, defaults))
+        return HostVariables(values, frozenset(given), broken, invalid)
+
+    def _cleaner(self, templar: Any, defaults: dict[str, Any]) -> dict[str, str]:
+        """What the daemon would refuse in the configuration that the role cleaner writes: variable and reason."""
+        try:
+            content = yaml.safe_load(templar.template(defaults["__cleaner_config_text"]))
+            extra = templar.template(templar.available_variables["cleaner_config_extra"])
+        except AnsibleError as error:
+            return {
+                "cleaner_config_extra": f"the cleaner's configuration cannot be computed: {str(error.message).rstrip('.')}"
+            }
+        fault = config_fault(content, defaults["__cleaner_config"], extra)
+        return dict([fault]) if fault else {}

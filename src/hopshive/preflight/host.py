@@ -162,6 +162,14 @@ NDB_DATA_OWN = 900
 NDB_SQL = 600
 
 
+def unanswered(found: Mapping[str, object]) -> str:
+    """Why the module did not run on a host, in one line; empty if it did."""
+    if "memory_mb" in found:
+        return ""
+    said = (str(found.get(name) or "").strip().splitlines() for name in ("module_stderr", "module_stdout", "msg"))
+    return next((lines[-1].strip().rstrip(".") for lines in said if lines), "no answer")
+
+
 def check_hosts(
     inventory: Inventory, types: Mapping[str, str], found: Mapping[str, HostInfo], limits: Limits
 ) -> list[Problem]:

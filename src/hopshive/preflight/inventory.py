@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,31 @@ COMPACTION_QUEUE = "server2_compaction_queue"
 UNTOUCHED = 0.1
 # Variables that older releases had: the old name, and the new one or None if there is none.
 RENAMED: Mapping[str, str | None] = {}
+# Variables with a role's prefix that no specification has: of playbooks, of the labs' inventories, the choice of a database.
+OF_PLAYBOOKS = frozenset(
+    {
+        "artifacts_update_product",
+        "lab_ip",
+        "lab_number",
+        "lab_secrets_dir",
+        "metastore_database",
+        "ndb_backup_fetch",
+        "ndb_build_debian_version",
+        "ndb_build_directory",
+        "ndb_build_host",
+        "ndb_build_jobs",
+        "ndb_build_mirror",
+        "ndb_build_nice",
+        "ndb_build_sha256",
+        "ndb_build_targets",
+        "ndb_build_version",
+        "ndb_restore_backup",
+        "ndb_restore_databases",
+        "ndb_restore_replace",
+    }
+)
+# Names and patterns of a site's own variables that begin like a role's.
+OWN_VARIABLES = "preflight_own_variables"
 
 _KINDS = {
     "int": "a whole number",
@@ -49,12 +75,14 @@ class HostVariables:
     """The variables of one host.
 
     `values` are the effective ones, defaults included; `given` are the names that the user set; `broken` are those
-    that could not be computed, with the reason.
+    that could not be computed, with the reason; `invalid` are those that the role or its daemon would refuse, likewise.
+    A variable of a role that the host does not have is among `given` only.
     """
 
     values: Mapping[str, object] = field(default_factory=dict)
     given: frozenset[str] = frozenset()
     broken: Mapping[str, str] = field(default_factory=dict)
+    invalid: Mapping[str, str] = field(default_factory=dict)
 
     def number(self, name: str) -> int | None:
         """The value as a whole number; None if it is none, or unset."""
@@ -69,13 +97,14 @@ class HostVariables:
 class Inventory:
     """The groups with their hosts (children's included), the direct children of `hopshive`, each host's variables.
 
-    `directory` is where the inventory lies, for advice.
+    `directory` is where the inventory lies, for advice. `roles` are those whose prefix no other variable may have.
     """
 
     groups: Mapping[str, tuple[str, ...]]
     components: tuple[str, ...]
     hosts: Mapping[str, HostVariables]
     directory: str = "inventories/prod"
+    roles: tuple[str, ...] = ("cluster",)
 
     def members(self, component: str) -> tuple[str, ...]:
         """The hosts of a component."""
@@ -93,8 +122,7 @@ def check_inventory(
 ) -> list[Problem]:
     """Every problem of an inventory.
 
-    `types` maps each variable of the role `cluster`, and those of other roles that are checked, to its type in the
-    role's argument specification.
+    `types` maps each variable of the roles to its type in the role's argument specification.
     """
     return [
         *_check_groups(inventory),
@@ -293,6 +321,18 @@ def _check_ndb(inventory: Inventory) -> Iterator[Problem]:
         )
 
 
+def role_of(variable: str, roles: Iterable[str]) -> str | None:
+    """The role that a variable belongs to by its name: of `ndb` and `ndb_sql` the longer one."""
+    return max((role for role in roles if variable.startswith(f"{role}_")), key=len, default=None)
+
+
+def _is_own(name: str, variables: HostVariables) -> bool:
+    """Whether the variable is not for a role, although its name begins like that of one."""
+    own = variables.values.get(OWN_VARIABLES)
+    patterns = own if isinstance(own, list | tuple) else ()
+    return name in OF_PLAYBOOKS or any(fnmatch.fnmatchcase(name, str(pattern)) for pattern in patterns)
+
+
 def _check_names(
     inventory: Inventory, types: Mapping[str, str], renamed: Mapping[str, str | None]
 ) -> Iterator[Problem]:
@@ -303,7 +343,7 @@ def _check_names(
                 new = renamed[name]
                 advice = f"is now called {new}: rename it" if new else "has gone: remove it"
                 findings.append((f"The variable {name} {advice} (set for {{hosts}})", host))
-            elif name.startswith("cluster_") and name not in types:
+            elif role_of(name, inventory.roles) and name not in types and not _is_own(name, variables):
                 hint = _nearest(name, types) or "docs/variables.md lists those there are."
                 findings.append((f"The variable {name} is unknown: {hint} (set for {{hosts}})", host))
     yield from merged(findings, inventory.hosts)
@@ -316,12 +356,18 @@ def _check_types(inventory: Inventory, types: Mapping[str, str]) -> Iterator[Pro
             if name in types and name not in PASSWORDS:
                 findings.append((f"{name} cannot be computed ({reason}): correct it (for {{hosts}})", host))
         for name, kind in types.items():
-            if name not in variables.given or name in variables.broken or name in PASSWORDS:
+            if name not in variables.given or name not in variables.values or name in PASSWORDS:
                 continue
-            value = variables.values.get(name)
+            value = variables.values[name]
             wanted = _wanted(name, kind, value)
             if wanted:
                 findings.append((f"{name} is {value!r}: it must be {wanted} (for {{hosts}})", host))
+            elif name in variables.invalid:
+                findings.append(
+                    (f"{name} cannot be used ({variables.invalid[name]}): correct it (for {{hosts}})", host)
+                )
+        for name in sorted(variables.invalid.keys() - variables.given):
+            findings.append((f"{name} cannot be used ({variables.invalid[name]}): correct it (for {{hosts}})", host))
     yield from merged(findings, inventory.hosts)
 
 
