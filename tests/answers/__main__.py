@@ -5,13 +5,21 @@ from __future__ import annotations
 import random
 import sys
 import time
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 import click
 
+from tests.answers import tpcds
 from tests.answers.engines import make_tables
 from tests.answers.generate import FEATURES
 from tests.answers.run import Run, Tally
 from tests.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tests.answers.statements import Dialect
 
 # Refusals beyond this share of an engine's statements are a fault of the generator or of the engine.
 MOST_REFUSED = 0.1
@@ -20,9 +28,12 @@ MOST_REFUSED = 0.1
 @click.command()
 @click.option("--seed", type=int, default=None, help="Of the random statements; drawn and printed if it is not given.")
 @click.option("--count", type=int, default=200, show_default=True, help="How many random statements.")
-@click.option("--statement", "chosen", type=int, multiple=True, help="Only the statement of this number, several times.")
+@click.option(
+    "--statement", "chosen", type=int, multiple=True, help="Only the statement of this number, several times."
+)
 @click.option("--only", type=click.Choice(["random", "tpcds"]), default=None, help="One of the two parts.")
 @click.option("--query", "queries", type=int, multiple=True, help="Only this query of TPC-DS, several times.")
+@click.option("--short", is_flag=True, help="Twenty queries of TPC-DS, those with most vertices among them.")
 @click.option("--without", default="", help=f"Features that no statement has: {', '.join(sorted(FEATURES))}.")
 @click.option("--set", "given", multiple=True, help="A setting of Hive for all statements, name=value, several times.")
 @click.option("--label", default="lab", show_default=True, help="The lab's label.")
@@ -35,6 +46,7 @@ def main(
     chosen: tuple[int, ...],
     only: str | None,
     queries: tuple[int, ...],
+    short: bool,
     without: str,
     given: tuple[str, ...],
     label: str,
@@ -47,30 +59,48 @@ def main(
         seed = random.SystemRandom().randrange(1_000_000)
     left_out = frozenset(filter(None, without.split(",")))
     if unknown := left_out - FEATURES:
-        raise click.BadParameter(f"unknown: {', '.join(unknown)}; known: {', '.join(sorted(FEATURES))}", param_hint="--without")
+        raise click.BadParameter(
+            f"unknown: {', '.join(unknown)}; known: {', '.join(sorted(FEATURES))}", param_hint="--without"
+        )
     settings = dict(one.split("=", 1) for one in given)
     bad = False
     with Warehouse.find(label) as warehouse:
+        if only != "random":
+            bad |= _tpcds(warehouse, f"{prefix}_tpcds", queries or (tpcds.SHORT if short else ()), settings)
         if only != "tpcds":
-            numbers = list(chosen) or list(range(count))
-            click.echo(f"seed {seed}, {len(numbers)} statements")
+            click.echo(f"seed {seed}, {len(chosen) or count} statements")
             begin = time.monotonic()
             make_tables(warehouse, f"{prefix}_rows", click.echo)
             made = time.monotonic() - begin
             run = Run(
-                warehouse, f"{prefix}_rows", seed, without=left_out, settings=settings, sessions=sessions, reduce=reduce,
+                warehouse,
+                f"{prefix}_rows",
+                seed,
+                without=left_out,
+                settings=settings,
+                sessions=sessions,
+                reduce=reduce,
                 say=click.echo,
-            )  # fmt: skip
-            try:
-                run.do(numbers)
-            finally:
-                run.close()
+            )
+            with closing(run):
+                run.do(chosen or range(count))
             click.echo(f"seed {seed}: {time.monotonic() - begin:.0f} s, {made:.0f} s of them for the tables")
-            bad = summary(dict(run.tallies), run.different)
+            bad |= summary(run.tallies, run.different)
     sys.exit(bad)
 
 
-def summary(tallies: dict[str, Tally], different: list[int]) -> bool:
+def _tpcds(warehouse: Warehouse, database: str, queries: Sequence[int], settings: Mapping[str, str]) -> bool:
+    """All queries or some; whether something is wrong."""
+    begin = time.monotonic()
+    run = tpcds.Run(warehouse, database, settings, click.echo)
+    made = time.monotonic() - begin
+    with closing(run):
+        run.do(queries or run.numbers)
+    click.echo(f"TPC-DS: {time.monotonic() - begin:.0f} s, {made:.0f} s of them for the tables")
+    return summary(run.tallies, run.different)
+
+
+def summary(tallies: Mapping[Dialect, Tally], different: Sequence[int]) -> bool:
     """Print a table by engine; whether something is wrong."""
     click.echo(f"{'engine':8} {'asked':>6} {'equal':>6} {'refused':>8} {'different':>10} {'seconds':>8}")
     bad = bool(different)

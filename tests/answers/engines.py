@@ -10,7 +10,7 @@ import duckdb
 from tests.answers import tables
 from tests.answers.compare import Expected, Row, expected, row
 from tests.answers.statements import DUCKDB, HIVE, SPARK, kinds, names, text
-from tests.warehouse import HiveError, HiveSession, SparkError
+from tests.warehouse import HiveError, HiveSession, SparkError, SparkSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.answers.statements import Query
     from tests.warehouse import Warehouse
 
+# Of one statement of Spark, its start included.
+TIMEOUT = 120
 ALL = ", ".join(f"{name} {of[0]}" for name, of in tables.TYPES.items())
 
 
@@ -133,7 +135,7 @@ class Spark:
     """The session of PySpark on the client host."""
 
     def __init__(self, warehouse: Warehouse, database: str) -> None:
-        self._warehouse = warehouse
+        self._session = SparkSession(warehouse.lab.one("client"), timeout=TIMEOUT)
         self._database = database
         self._ready = False
 
@@ -141,12 +143,16 @@ class Spark:
         """Rows of a statement. Raises Refused."""
         try:
             if not self._ready:
-                self._warehouse.spark(f"USE {self._database}")
+                self._session.sql(f"USE {self._database}")
                 self._ready = True
-            return self._warehouse.spark(sql)
+            return self._session.sql(sql)
         except SparkError as error:
             self._ready = bool(error.kind)
             raise Refused(str(error), lost=not error.kind) from error
+
+    def close(self) -> None:
+        """End the session."""
+        self._session.close()
 
     def answer(self, query: Query) -> list[Row]:
         """The rows of a random statement. Raises Refused."""
@@ -197,9 +203,7 @@ def _make_with_hive(warehouse: Warehouse, root: str) -> None:
     warehouse.hive("SET hive.exec.dynamic.partition.mode=nonstrict")
     for table in mine:
         by = " PARTITIONED BY (p INT)" if table.partitioned else ""
-        external, location = (
-            ("", "") if table.acid else ("EXTERNAL ", f" LOCATION '{root}/{table.name}'")
-        )
+        external, location = ("", "") if table.acid else ("EXTERNAL ", f" LOCATION '{root}/{table.name}'")
         clauses, _, properties = table.clauses.partition(" TBLPROPERTIES")
         warehouse.hive(
             f"CREATE {external}TABLE {table.name} ({tables.columns(table, partitions=False)}){by} {clauses}{location}"

@@ -86,7 +86,7 @@ def statement(seed: int, number: int, without: frozenset[str] = frozenset()) -> 
     rng = random.Random(f"{seed}/{number}")  # noqa: S311 - no secret
     settings = {name: other for name, (_, other), share in _SETTINGS if rng.random() < share}
     spark = "acid" in without or rng.random() < 0.7
-    maker = _Maker(rng, FEATURES - without, [one for one in TABLES if not (spark and one.acid)])
+    maker = _Maker(rng, FEATURES - without, [one for one in TABLES if not (spark and one.acid)], spark)
     query = maker.statement()
     return Statement(number, query, settings, spark)
 
@@ -96,6 +96,7 @@ class _Maker:
     rng: random.Random
     features: frozenset[str]
     tables: Sequence[TableOf]
+    spark: bool
     aliases: int = 0
     # Tables that a statement may join yet: a product of all rows stays small.
     room: int = field(default=5)
@@ -137,15 +138,18 @@ class _Maker:
 
     def _plain(self, scope: _Scope, depth: int, wanted: tuple[Kind, ...]) -> Select:
         window = self._with("windows", 0.3)
+        lateral = isinstance(scope.source, Explode)
         columns = []
         for at, kind in enumerate(wanted or self._kinds(scope)):
             of = None
             if kind not in NESTED and window and (at == 0 or self.rng.random() < 0.3):
                 of = self._window(kind, scope)
-            elif not at and kind in SCALARS and depth > 0 and self._with("subqueries", 0.06):
+            elif not at and kind in SCALARS and depth == 2 and not lateral and self._with("subqueries", 0.06):
                 of = self._scalar(kind, scope, depth)
             columns.append(Column(of or self._expr(kind, scope, 2), f"c{at}"))
-        distinct = not any(one.of.kind in NESTED for one in columns) and self._with("distinct", 0.2)
+        # Hive takes no subquery among the columns of a DISTINCT.
+        plain = not any(one.of.kind in NESTED or one.of.op == "scalar" for one in columns)
+        distinct = plain and self._with("distinct", 0.2)
         return Select(tuple(columns), scope.source, self._where(scope, depth), distinct=distinct)
 
     def _kinds(self, scope: _Scope) -> list[Kind]:
@@ -174,6 +178,10 @@ class _Maker:
         if not wanted and keys and self.rng.random() < 0.7:
             columns += [Column(key, f"g{at}") for at, key in enumerate(keys) if all(key != one.of for one in columns)]
         having = self._having(scope) if self.rng.random() < 0.25 else None
+        if group and group.how != "plain" and self.spark:
+            # Of no rows at all, Spark makes no total.
+            some = Expr("boolean", ">", (Expr("int", "count *"), Expr("int", "literal", text="0")))
+            having = Expr("boolean", "and", (some, having)) if having else some
         return Select(tuple(columns), scope.source, self._where(scope, depth), group, having)
 
     def _key(self, scope: _Scope) -> Expr:
@@ -210,7 +218,8 @@ class _Maker:
                 break
             scope = self._joined(scope, self._one(depth))
         arrays = scope.of("array")
-        if arrays and "explode" in self.features and self._with("nested", 0.15):
+        # Hive's grammar has no LATERAL VIEW after a join.
+        if arrays and isinstance(scope.source, Table) and "explode" in self.features and self._with("nested", 0.2):
             alias, array = self._alias(), self.rng.choice(arrays)
             source = Explode(scope.source, array, alias, self.rng.random() < 0.4)
             scope = _Scope(source, [*scope.columns, Expr("int", "column", text=f"{alias}.v")])
@@ -271,12 +280,12 @@ class _Maker:
         parts = []
         if self.rng.random() < 0.55:
             parts.append(self._predicate(scope, 2))
-        if depth > 0 and self.room > 0 and self._with("subqueries", 0.3):
+        lateral = isinstance(scope.source, Explode)
+        if depth > 0 and self.room > 0 and not lateral and self._with("subqueries", 0.3):
             parts.append(self._subquery(scope, depth))
         if not parts:
             return None
-        op = "or" if self.rng.random() < 0.1 else "and"
-        return parts[0] if len(parts) == 1 else Expr("boolean", op, (parts[0], parts[1]))
+        return parts[0] if len(parts) == 1 else Expr("boolean", "and", (parts[0], parts[1]))
 
     def _predicate(self, scope: _Scope, depth: int) -> Expr:
         if depth > 0 and self.rng.random() < 0.45:
@@ -331,16 +340,19 @@ class _Maker:
         if "exists" in how:
             one = Expr("int", "literal", text="1")
             return Expr("boolean", how, query=Select((Column(one, "c0"),), inner.source, where))
-        kind = self.rng.choice([one for one in SCALARS if inner.of(one) and outer.of(one) and one != "boolean"] or ["int"])
-        if not outer.of(kind) or not inner.of(kind):
+        common = [one for one in SCALARS if inner.of(one) and outer.of(one) and one != "boolean"]
+        if not common:
             return Expr("boolean", "exists", query=Select((Column(self._literal("int"), "c0"),), inner.source, where))
+        kind = self.rng.choice(common)
         of = self.rng.choice(outer.of(kind))
         if how == "scalar":
             aggregate = self._aggregate(kind, inner, 0)
             query = Select((Column(aggregate, "c0"),), inner.source, where)
             scalar = Expr(kind, "scalar", query=query)
             return Expr("boolean", self.rng.choice(("=", "<>", "<", ">")), (of, scalar))
-        return Expr("boolean", how, (of,), query=Select((Column(self.rng.choice(inner.of(kind)), "c0"),), inner.source, where))
+        return Expr(
+            "boolean", how, (of,), query=Select((Column(self.rng.choice(inner.of(kind)), "c0"),), inner.source, where)
+        )
 
     def _scalar(self, kind: Kind, outer: _Scope, depth: int) -> Expr | None:
         if kind == "boolean" or self.room <= 0:
@@ -511,7 +523,9 @@ def _casted(query: Query) -> Query:
     if isinstance(query, SetOperation):
         return query
     columns = tuple(
-        one if one.of.kind in (*NESTED, "string", "date", "boolean") else Column(Expr(one.of.kind, "cast", (one.of,)), one.name)
+        one
+        if one.of.kind in (*NESTED, "string", "date", "boolean")
+        else Column(Expr(one.of.kind, "cast", (one.of,)), one.name)
         for one in query.columns
     )
     return Select(

@@ -147,5 +147,3 @@ def _expression(one: Expr) -> Iterator[Expr]:
     if one.op in ("in", "not in") and len(one.args) > 2:
         yield from (replace(one, args=one.args[:at] + one.args[at + 1 :]) for at in range(1, len(one.args)))
     yield Expr(one.kind, "null")
-
-

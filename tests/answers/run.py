@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.answers.compare import difference
+from tests.answers.compare import Expected, difference
 from tests.answers.engines import Hive, Reference, Refused, Spark
 from tests.answers.generate import statement
 from tests.answers.reduce import reduced
@@ -17,9 +17,9 @@ from tests.answers.statements import DUCKDB, HIVE, SPARK, text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from tests.answers.compare import Expected, Row
+    from tests.answers.compare import Row
     from tests.answers.generate import Statement
-    from tests.answers.statements import Query
+    from tests.answers.statements import Dialect, Query
     from tests.warehouse import Warehouse
 
 # What a reduction costs at most: statements on each engine that is wrong.
@@ -112,7 +112,7 @@ class Run:
         reduce: bool = True,
         say: Callable[[str], None] = print,
     ) -> None:
-        self.tallies = {HIVE: Tally(), SPARK: Tally(), DUCKDB: Tally()}
+        self.tallies: dict[Dialect, Tally] = {HIVE: Tally(), SPARK: Tally(), DUCKDB: Tally()}
         self.different: list[int] = []
         self._seed = seed
         self._without = without
@@ -158,6 +158,7 @@ class Run:
         """End the sessions of Hive."""
         for one in self._hives:
             one.close()
+        self._spark.close()
 
     def _compare(self, one: Statement, outcomes: dict[Any, Outcome]) -> dict[str, str]:
         """What is wrong, by engine."""
@@ -165,7 +166,7 @@ class Run:
         try:
             wanted = self._reference.expect(one.query)
         except Refused as error:
-            judge(self.tallies[DUCKDB], _NOTHING, Outcome(refused=error))
+            judge(self.tallies[DUCKDB], Expected((), ()), Outcome(refused=error))
             return {}
         mine = self.tallies[DUCKDB]
         mine.asked += 1
@@ -199,9 +200,13 @@ class Run:
         wanted = self._reference.expect(query)
         lines.append(f"  duckdb: {_shown(wanted.rows)}")
         lines.append(f"  hive:   {self._shown(lambda: self._hives[0].answer(query, settings))}")
-        lines.append(f"  spark:  {self._shown(lambda: self._spark.answer(query)) if one.spark else 'does not read full ACID'}")
+        lines.append(
+            f"  spark:  {self._shown(lambda: self._spark.answer(query)) if one.spark else 'does not read full ACID'}"
+        )
         if HIVE in engines and self._reduce:
-            cures = [f"{name}={value}" for name, value in CURES if not self._is_wrong(query, {**settings, name: value}, HIVE)]
+            cures = [
+                f"{name}={value}" for name, value in CURES if not self._is_wrong(query, {**settings, name: value}, HIVE)
+            ]
             lines.append(f"  right or refused with: {', '.join(cures) or 'none of the settings that were tried'}")
         without = f" --without {','.join(sorted(self._without))}" if self._without else ""
         lines.append(f'  again: make answers SEED={self._seed} ARGS="--statement {one.number}{without}"')
@@ -232,12 +237,3 @@ class Run:
 
 def _shown(rows: Sequence[Row], most: int = 12) -> str:
     return f"{len(rows)} rows: " + " ".join(map(str, rows[:most])) + (" ..." if len(rows) > most else "")
-
-
-def _nothing() -> Any:
-    from tests.answers.compare import Expected
-
-    return Expected((), ())
-
-
-_NOTHING = _nothing()

@@ -140,7 +140,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Expr:
-    """An expression: a template's name and its arguments, or `column`, `literal`, `null`, `in`, `exists`, `in query`, `scalar`."""
+    """An expression: `op` is a template, or `column`, `literal`, `null`, `cast`, `in`, `exists`, `in query`, `scalar`."""
 
     kind: Kind
     op: str
