@@ -95,6 +95,9 @@ def unlimited(sql: str) -> tuple[str, int, int | None]:
         if isinstance(tree, exp.Select) and not tree.args.get("distinct"):
             # A number or a column's new name is that column: the text of the key is asked once more beside it.
             aliases = {one.alias_or_name.lower(): one.unalias() for one in tree.expressions if one.alias_or_name}
+            if tree.is_star:
+                # The position of a column behind a star is not known here: rows count as tied by the other keys.
+                keys = [key for key in keys if not isinstance(key, exp.Literal)]
             for at, key in enumerate(keys):
                 if isinstance(key, exp.Literal) and key.is_int:
                     of = tree.expressions[int(key.name) - 1].unalias()
