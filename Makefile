@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 VENV_READY := $(VENV)/.ready-$(shell { echo $(CURDIR); cat requirements/dev.txt pyproject.toml; } | sha256sum | cut -c1-16)
 # The same for what one benchmark needs besides.
 BENCH_READY := $(VENV)/.ready-bench-$(shell cat requirements/bench.txt requirements/dev.txt | sha256sum | cut -c1-16)
+ANSWERS_READY := $(VENV)/.ready-answers-$(shell cat requirements/answers.txt requirements/dev.txt | sha256sum | cut -c1-16)
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade \
 	--custom-compile-command "make lock"
 INVENTORY ?= inventories/lab
@@ -16,9 +17,10 @@ SCENARIO ?= default
 # times, as `ha`, has the machine for itself.
 SCENARIOS := default consistency ha
 BESIDE ?=
-# Of the warehouse that `make fuzz` drives: a lab_label of an inventory.
+# Of the warehouse that `make fuzz` and `make answers` drive: a lab_label of an inventory.
 LABEL ?= lab
 STEPS ?= 200
+COUNT ?= 200
 # `never` keeps the scenario's hosts for a look at them, `passed` those of one that failed.
 MOLECULE_DESTROY ?= always
 # Appended to every ansible-playbook, for example ARGS="--tags check -v".
@@ -133,6 +135,10 @@ molecule-create: venv
 fuzz: venv ## random steps against a running warehouse and a model: SEED=7 STEPS=200 LABEL=lab
 	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED)) --steps $(STEPS) --label $(LABEL) $(ARGS)
 
+.PHONY: answers
+answers: $(ANSWERS_READY) ## TPC-DS and random SELECTs on a running warehouse against DuckDB: SEED=7 COUNT=200 LABEL=lab ARGS="--only tpcds"
+	$(BIN)/python -m tests.answers $(if $(SEED),--seed $(SEED)) --count $(COUNT) --label $(LABEL) $(ARGS)
+
 .PHONY: faults
 faults: venv ## break a running lab in each way, with clients at work: LABEL=ha ARGS="--only frozen"
 	$(BIN)/python -m tests.faults --label $(if $(filter file,$(origin LABEL)),ha,$(LABEL)) $(ARGS)
@@ -163,7 +169,12 @@ $(BENCH_READY): $(VENV_READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt
 	@touch $@
 
+$(ANSWERS_READY): $(VENV_READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/answers.txt
+	@touch $@
+
 .PHONY: lock
-lock: venv ## write requirements/dev.txt anew from dev.in and pyproject.toml, and bench.txt from bench.in
+lock: venv ## write requirements/dev.txt anew from dev.in and pyproject.toml, bench.txt and answers.txt from bench.in and answers.in
 	$(COMPILE) --output-file requirements/dev.txt pyproject.toml requirements/dev.in
 	$(COMPILE) --constraints requirements/dev.txt --output-file requirements/bench.txt requirements/bench.in
+	$(COMPILE) --constraints requirements/dev.txt --output-file requirements/answers.txt requirements/answers.in

@@ -1,0 +1,119 @@
+"""`python -m tests.answers --seed 7 --count 200`: a running warehouse against DuckDB. See docs/development.md."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import click
+
+from tests.answers import tpcds
+from tests.answers.engines import make_tables
+from tests.answers.generate import FEATURES
+from tests.answers.run import Run, Tally
+from tests.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tests.answers.statements import Dialect
+
+# Refusals beyond this share of an engine's statements are a fault of the generator or of the engine.
+MOST_REFUSED = 0.1
+
+
+@click.command()
+@click.option("--seed", type=int, default=None, help="Of the random statements; drawn and printed if it is not given.")
+@click.option("--count", type=int, default=200, show_default=True, help="How many random statements.")
+@click.option(
+    "--statement", "chosen", type=int, multiple=True, help="Only the statement of this number, several times."
+)
+@click.option("--only", type=click.Choice(["random", "tpcds"]), default=None, help="One of the two parts.")
+@click.option("--query", "queries", type=int, multiple=True, help="Only this query of TPC-DS, several times.")
+@click.option("--short", is_flag=True, help="Twenty queries of TPC-DS, those with most vertices among them.")
+@click.option("--without", default="", help=f"Features that no statement has: {', '.join(sorted(FEATURES))}.")
+@click.option("--set", "given", multiple=True, help="A setting of Hive for all statements, name=value, several times.")
+@click.option("--label", default="lab", show_default=True, help="The lab's label.")
+@click.option("--prefix", default="answers", show_default=True, help="Of the databases; keep nothing else under it.")
+@click.option("--sessions", type=int, default=2, show_default=True, help="Sessions of HiveServer2 at a time.")
+@click.option("--reduce/--no-reduce", default=True, help="Whether statements that differ are made smaller.")
+def main(
+    seed: int | None,
+    count: int,
+    chosen: tuple[int, ...],
+    only: str | None,
+    queries: tuple[int, ...],
+    short: bool,
+    without: str,
+    given: tuple[str, ...],
+    label: str,
+    prefix: str,
+    sessions: int,
+    reduce: bool,
+) -> None:
+    """Run, print what differs and a summary; end with 1 if an answer is wrong or too many are missing."""
+    if seed is None:
+        seed = random.SystemRandom().randrange(1_000_000)
+    left_out = frozenset(filter(None, without.split(",")))
+    if unknown := left_out - FEATURES:
+        raise click.BadParameter(
+            f"unknown: {', '.join(unknown)}; known: {', '.join(sorted(FEATURES))}", param_hint="--without"
+        )
+    settings = dict(one.split("=", 1) for one in given)
+    bad = False
+    with Warehouse.find(label) as warehouse:
+        if only != "random":
+            bad |= _tpcds(warehouse, f"{prefix}_tpcds", queries or (tpcds.SHORT if short else ()), settings)
+        if only != "tpcds":
+            click.echo(f"seed {seed}, {len(chosen) or count} statements")
+            begin = time.monotonic()
+            make_tables(warehouse, f"{prefix}_rows", click.echo)
+            made = time.monotonic() - begin
+            run = Run(
+                warehouse,
+                f"{prefix}_rows",
+                seed,
+                without=left_out,
+                settings=settings,
+                sessions=sessions,
+                reduce=reduce,
+                say=click.echo,
+            )
+            with closing(run):
+                run.do(chosen or range(count))
+            click.echo(f"seed {seed}: {time.monotonic() - begin:.0f} s, {made:.0f} s of them for the tables")
+            bad |= summary(run.tallies, run.different)
+    sys.exit(bad)
+
+
+def _tpcds(warehouse: Warehouse, database: str, queries: Sequence[int], settings: Mapping[str, str]) -> bool:
+    """All queries or some; whether something is wrong."""
+    begin = time.monotonic()
+    run = tpcds.Run(warehouse, database, settings, click.echo)
+    made = time.monotonic() - begin
+    with closing(run):
+        run.do(queries or run.numbers)
+    click.echo(f"TPC-DS: {time.monotonic() - begin:.0f} s, {made:.0f} s of them for the tables")
+    return summary(run.tallies, run.different)
+
+
+def summary(tallies: Mapping[Dialect, Tally], different: Sequence[int]) -> bool:
+    """Print a table by engine; whether something is wrong."""
+    click.echo(f"{'engine':8} {'asked':>6} {'equal':>6} {'refused':>8} {'different':>10} {'seconds':>8}")
+    bad = bool(different)
+    for engine, one in tallies.items():
+        click.echo(f"{engine:8} {one.asked:6} {one.equal:6} {one.refusals:8} {one.different:10} {one.seconds:8.0f}")
+        bad |= one.lost > 0 or one.refusals > max(2, MOST_REFUSED * one.asked)
+    for engine, one in tallies.items():
+        for why, count in one.refused.most_common():
+            click.echo(f"{engine} refused {count}: {why}")
+    if different:
+        click.echo(f"different: {', '.join(map(str, different))}")
+    return bad
+
+
+if __name__ == "__main__":
+    main()
