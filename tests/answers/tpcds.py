@@ -34,7 +34,7 @@ VERSION = 1
 SHORT = (4, 14, 23, 64, 5, 80, 2, 11, 74, 75, 78, 31, 33, 66, 95, 9, 28, 70, 86, 39)
 
 
-class Hive4(HiveDialect):
+class Hive4(HiveDialect):  # type: ignore[misc]
     """Hive's dialect with the order of NULLs that Hive 4 has by default: last, and first with DESC."""
 
     NULL_ORDERING = "nulls_are_large"
@@ -122,7 +122,7 @@ def unlimited(sql: str) -> tuple[str, int, int | None]:
 def _position(key: exp.Expression, body: exp.Select) -> str:
     if isinstance(key, exp.Literal) and key.is_int:
         return str(body.expressions[int(key.name) - 1].alias_or_name)
-    return key.sql("duckdb")
+    return str(key.sql("duckdb"))
 
 
 def _number(limit: exp.Expression | None) -> int | None:
@@ -135,7 +135,7 @@ def translated(sql: str, dialect: Dialect) -> str:
     if dialect == HIVE:
         # One key is what a GROUPING of Hive names.
         text = re.sub(r"\bGROUPING\((\w+), (\w+)\)", r"(GROUPING(\1) * 2 + GROUPING(\2))", text)
-    return text
+    return str(text)
 
 
 def _kind(described: str) -> Kind:
