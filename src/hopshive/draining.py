@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hopshive.health import fetch_json
+from hopshive.health import NoAnswer, fetch_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,10 @@ FETCHING = 30
 # For one answer of the web UI, in seconds.
 ANSWER_TIMEOUT = 10.0
 SHOWN = 80
+# Looks in a row without an answer after which the wait ends: a pause for garbage is no hang.
+MISSES = 3
+# The web UI lists a statement in these states as running until its client closes it.
+ENDED = frozenset({"ERROR", "CANCELED", "TIMEDOUT"})
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ def statements(active: list[dict[str, Any]], sessions: list[dict[str, Any]]) -> 
     fetched = {session["sessionId"] for session in sessions if int(session["idleTime"]) < FETCHING}
     found = []
     for item in active:
-        if not item["running"] or (item["state"] == "FINISHED" and item["sessionId"] not in fetched):
+        fetching = item["state"] != "FINISHED" or item["sessionId"] in fetched
+        if not item["running"] or item["state"] in ENDED or not fetching:
             continue
         display = item.get("queryDisplay") or {}
         text = " ".join(str(display.get("queryString") or "").split())
@@ -62,8 +67,22 @@ def drain(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[Statement]:
-    """Wait up to `limit` seconds until `look` finds no statement; what it found last. Raises what `look` raises."""
+    """Wait up to `limit` seconds until `look` finds no statement; what it found last.
+
+    Raises NoAnswer after MISSES looks in a row that got none, and what else `look` raises.
+    """
     end = now() + limit
-    while (left := look()) and now() < end:
+    left: list[Statement] = []
+    misses = 0
+    while True:
+        try:
+            left, misses = look(), 0
+            if not left:
+                return left
+        except NoAnswer:
+            misses += 1
+            if misses == MISSES:
+                raise
+        if now() >= end:
+            return left
         sleep(PAUSE)
-    return left

@@ -95,17 +95,12 @@ def restart(
         users = {}
     else:
         users = {user: asked for user, asked in users.items() if asked.others and _runs(run, user)}
-        try:
-            _others(questions, run, wait, min(timeout, OTHERS_TIMEOUT), may_be_down)
-            for asked in users.values():
-                _others(asked, run, wait, min(timeout, OTHERS_TIMEOUT))
-        except (NoAnswer, WrongAnswer, RollError) as error:
-            raise RollError(
-                f"{unit} was not restarted, because another replica is down. {error} Bring that one back first, or"
-                " say -e cluster_roll_degraded=true."
-            ) from None
+        _spare(unit, [questions, *users.values()], run, wait, min(timeout, OTHERS_TIMEOUT), may_be_down)
         _leave(unit, questions, wait)
     cut_off = _idle(questions)
+    if questions.idle and not degraded:
+        # The wait may have taken an hour.
+        _spare(unit, [questions], run, wait, min(timeout, OTHERS_TIMEOUT), may_be_down)
     try:
         for user in users:
             _must(run, ["systemctl", "stop", f"{user}.service"])
@@ -118,6 +113,20 @@ def restart(
     for user, asked in users.items():
         _back(user, run, asked, wait, timeout)
     return Rolled(started=False, answer=answer, cut_off=cut_off)
+
+
+def _spare(unit: str, asked: Sequence[Questions], run: Run, wait: Wait, timeout: float, may_be_down: int) -> None:
+    """Return if the others of the unit work, and those of its users. Raises RollError."""
+    own, *users = asked
+    try:
+        _others(own, run, wait, timeout, may_be_down)
+        for user in users:
+            _others(user, run, wait, timeout)
+    except (NoAnswer, WrongAnswer, RollError) as error:
+        raise RollError(
+            f"{unit} was not restarted, because another replica is down. {error} Bring that one back first, or"
+            " say -e cluster_roll_degraded=true."
+        ) from None
 
 
 def _others(questions: Questions, run: Run, wait: Wait, timeout: float, may_be_down: int = 0) -> None:

@@ -631,6 +631,12 @@ def test_accounts_with_another_uid_and_taken_uids_are_one_problem() -> None:
     assert "set uids in cluster_users" in text
 
 
+def test_the_group_of_the_warehouse_has_a_number_of_its_own() -> None:
+    checked = inventory(given={"all": {"cluster_warehouse_group": {"name": "warehouse", "gid": 1513}}})
+    (text,) = host_errors({"master": machine()}, checked=checked)
+    assert "the gid 1513 of cluster_warehouse_group is that of a user's own group" in text
+
+
 def test_a_host_is_asked_for_what_its_variables_name() -> None:
     checked = inventory(
         given={"edge": {"cluster_address": "e.example.com", "cluster_users": {"hive": {}, "spark": {"uid": "7"}}}}

@@ -61,6 +61,12 @@ def spark(host: Any, command: str) -> str:
     return run(host, f"cd {DIRECTORY} && {command}", user="spark")
 
 
+def logs(host: Any, submitted: str) -> str:
+    """What an application of YARN printed, by what spark-submit said; YARN collects it after its end."""
+    number = submitted.split("Submitted application ")[1].split()[0]
+    return spark(host, f"for _ in $(seq 30); do yarn logs -applicationId {number} && exit; sleep 2; done; exit 1")
+
+
 def pyspark(host: Any, script: str) -> str:
     """Standard output of a script that comes to the shell through a pipe."""
     write(host, "piped.py", script)
@@ -106,8 +112,7 @@ def test_udfs_run_as_they_come(host: Any, mode: str) -> None:
     write(host, "doubling.py", "def twice(n):\n    return 2 * n\n")
     said = spark(host, f"spark-submit --deploy-mode {mode} --py-files doubling.py udfs.py 2>&1")
     if mode == "cluster":
-        number = said.split("Submitted application ")[1].split()[0]
-        said = spark(host, f"yarn logs -applicationId {number}")
+        said = logs(host, said)
     assert SUMS in said.splitlines()
 
 
@@ -128,8 +133,7 @@ def test_an_environment_of_the_users_own_is_shipped(host: Any) -> None:
         f"{made} && PYSPARK_PYTHON=./environment/bin/python spark-submit --deploy-mode cluster"
         " --archives own.tar.gz#environment own.py 2>&1",
     )
-    number = said.split("Submitted application ")[1].split()[0]
-    assert "['mine']" in spark(host, f"yarn logs -applicationId {number}").splitlines()
+    assert "['mine']" in logs(host, said).splitlines()
 
 
 def test_hive_and_spark_write_and_drop_what_the_other_made(host: Any) -> None:

@@ -304,12 +304,15 @@ def _check_users(inventory: Inventory, host: str, info: HostInfo) -> Iterator[Pr
         if missing:
             yield Problem(
                 f"The host {host} lacks {', '.join(missing)}, and cluster_manage_users is false: make them there, name"
-                " those that there are in cluster_users, cluster_group and cluster_warehouse_group, or set"
-                " cluster_manage_users to true"
+                " those that there are in cluster_users, cluster_group and cluster_warehouse_group (its members are hive"
+                " and the users of cluster_job_users), or set cluster_manage_users to true"
             )
         return
     wanted = _users(variables.values)
     unlike = []
+    group = variables.values.get("cluster_warehouse_group")
+    if isinstance(group, Mapping) and group.get("gid") in wanted.values():
+        unlike.append(f"the gid {group['gid']} of cluster_warehouse_group is that of a user's own group")
     for user in info.users:
         uid = wanted.get(user.name)
         if uid is None:
