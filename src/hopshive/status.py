@@ -218,13 +218,22 @@ def read_stored(tx: Transaction) -> Stored:
         bound=bound,
         unbound=unbound,
         rechecks=rechecks.counts(tx),
-        fuse=why if (blown := fuse.why(tx)) is not None and why is not None else blown,
+        fuse=_fuse(tx, why),
         held=why,
         candidates=int(tx.value("SELECT COUNT(*) FROM {state}.candidate")),
         binary_log=_binary_log(tx),
         restorable=int(tx.value("SELECT COUNT(*) FROM {state}.journal WHERE state = 'removed'")),
         requests={str(state): int(count) for state, count in requests},
     )
+
+
+def _fuse(tx: Transaction, held: str | None) -> str | None:
+    """Why the fuse is blown: what blew it while that is held, and what is held longest after that."""
+    blown = fuse.why(tx)
+    if blown is None:
+        return None
+    still = tx.value("SELECT COUNT(*) FROM {state}.recheck WHERE state = 'held' AND message = %s", (blown,))
+    return blown if still or held is None else held
 
 
 def _binary_log(tx: Transaction) -> BinaryLog | None:

@@ -147,7 +147,11 @@ class TestTheWholeWarehouse:
 
     def test_it_is_held_alone_and_others_are_followed(self, db: OwnDatabase) -> None:
         warehouse = db.warehouse
-        db.hive(f"CREATE TABLE {{db}}.t (a INT) {ACID}", f"CREATE TABLE {{db}}.kept (a INT) {ACID}")
+        db.hive(
+            f"CREATE TABLE {{db}}.t (a INT) {ACID}",
+            f"CREATE TABLE {{db}}.kept (a INT) {ACID}",
+            "CREATE EXTERNAL TABLE {db}.far (a INT) STORED AS ORC",
+        )
         warehouse.wait_quiet()
         root = posixpath.dirname(db.external)
         place = warehouse.hdfs.delete(root, skip_trash=False)
@@ -157,7 +161,7 @@ class TestTheWholeWarehouse:
             assert waits == [root]
             warehouse.hdfs.delete(db.path("t"))
             warehouse.wait_quiet()
-            assert db.tables() == ["kept"]
+            assert db.tables() == ["far", "kept"]
         finally:
             warehouse.hdfs.move(place, root)
         eventually(lambda: warehouse.status()["problems"], [], 60)

@@ -6,7 +6,8 @@ import shlex
 from typing import Any
 
 import pytest
-from test_warehouse import beeline, run
+
+from tests.warehouse.shell import beeline, run
 
 pytestmark = pytest.mark.group("client")
 DIRECTORY = "/var/tmp/pyspark"  # noqa: S108 - on the scenario's host

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.warehouse.shell import beeline, run
+
 # Component: unit, user that it runs as.
 SERVICES = {
     "mariadb": ("mariadb", "mysql"),
@@ -21,20 +23,6 @@ SERVICES = {
     "cleaner": ("hopshive-cleaner", "hopshive"),
     "server2": ("hive-server2", "hive"),
 }
-
-
-def beeline(host: Any, statements: str) -> str:
-    """What HiveServer2 answers to statements, as tab separated lines, through ZooKeeper's discovery."""
-    options = "--silent=true --outputformat=tsv2 --showHeader=false"
-    return run(host, f'beeline {options} -n spark -p "" -e "{statements};"', user="spark")
-
-
-def run(host: Any, command: str, user: str = "root") -> str:
-    """Standard output of a command; a failure shows everything that it said."""
-    shell = f"su -s /bin/sh {user} -c {shlex.quote(command)}" if user != "root" else command
-    result = host.run(shell)
-    assert result.rc == 0, f"{command}: exit {result.rc}\n{result.stdout}\n{result.stderr}"
-    return str(result.stdout)
 
 
 def await_compaction(host: Any, table: str, seconds: int) -> list[str]:

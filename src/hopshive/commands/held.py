@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from hopshive.mirror.held import Held
 
-# Bytes of paths that one approval has room for.
+# Characters of paths, as JSON, that one approval has room for.
 ROOM = 6000
 
 
@@ -51,7 +52,7 @@ def approve(site: Site, paths: tuple[str, ...], dry_run: bool, yes: bool) -> Non
         if not path.startswith("/"):
             raise click.UsageError(f"{path} is no path on HDFS, which begins with /.")
     wanted = list(dict.fromkeys(normal(path) for path in paths))
-    if sum(len(path.encode("utf-8", "surrogateescape")) for path in wanted) > ROOM:
+    if len(json.dumps(wanted)) > ROOM:
         raise click.UsageError("These are too many paths for one approval. Name fewer, or the directory above them.")
     asks = not (paths or yes or dry_run)
     if asks and not sys.stdin.isatty():

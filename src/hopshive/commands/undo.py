@@ -11,6 +11,7 @@ from hopshive import journal
 from hopshive.commands.ask import LOOK, NobodyLeads, ask, shown
 from hopshive.commands.base import Site, site_options
 from hopshive.lease import read_standing
+from hopshive.mirror.identity import GONE
 from hopshive.undo import CannotUndo, carry_out, plan
 from hopshive.wording import counted
 
@@ -84,11 +85,14 @@ def _entries(database: Database, removal: int | None, path: str | None) -> tuple
             f"Of {what} nothing can come back: all of it is back, or older than the journal keeps."
         )
     number = max(entry.removal for entry in entries)
-    return number, [entry for entry in entries if entry.removal == number]
+    mine = [entry for entry in entries if entry.removal == number]
+    # What was deleted past the trash stays away, and the rest comes back without it.
+    return number, [entry for entry in mine if entry.inode != GONE] or mine
 
 
 def _wait(database: Database, number: int, entries: list[Entry], timeout: float) -> None:
-    wanted = {entry.id for entry in entries}
+    # What has a directory of which nothing is known comes back if `alike` finds it, which may be never.
+    wanted = {entry.id for entry in entries if entry.inode or not entry.path}
     deadline = time.monotonic() + timeout
     while True:
         with database.reading() as tx:

@@ -67,7 +67,8 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float) -> 
         now = time.monotonic()
         with database.reading() as tx:
             standing = read_standing(tx)
-            at = int(tx.value("SELECT txid FROM {state}.position WHERE id = 1") or 0)
+            # A full comparison begins with the position of its start, and takes effect at its end.
+            at = int(tx.value("SELECT txid FROM {state}.position WHERE id = 1 AND compared_at IS NOT NULL") or 0)
             pending = 0
             if at >= txid and last is None:
                 last = int(tx.value("SELECT COALESCE(MAX(id), 0) FROM {state}.recheck"))
@@ -82,7 +83,8 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float) -> 
             raise NobodyLeads(f"Nobody leads since {patience:.0f} s. Is the unit hopshive-cleaner up?")
         if now - began > timeout:
             if last is None:
-                raise TimedOut(f"Not within {timeout:g} s: the leader is at transaction {at} of {txid}.")
+                standing_at = f"the leader is at transaction {at} of {txid}" if at else "a full comparison is under way"
+                raise TimedOut(f"Not within {timeout:g} s: {standing_at}.")
             path = shown(decoded(first)).replace("\\[", "[")
             raise TimedOut(f"Not within {timeout:g} s: {counted(pending, 'check')} pending, the first is of {path}.")
         time.sleep(LOOK)

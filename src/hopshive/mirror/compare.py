@@ -103,7 +103,7 @@ class Comparison:
     def _restore(self, wanted: Mapping[str, int]) -> None:
         """Add a recheck for each directory beneath which something is back, unless there is one."""
         context = self._context
-        found = look(context.namenode, wanted)
+        found = look(context.namenode, wanted, sure=True)
         back = [path for path, inode in wanted.items() if found.ids.get(path) == inode]
         beside = Counter(path.rpartition("/")[0] for path in back)
         places = {

@@ -109,10 +109,11 @@ def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_a
         context.metrics.events.labels(recheck.kind).inc()
     rechecks.add(tx, rows)
     for event in concern.moves:
-        if event.kind == "rename":
+        followed = event.path in context.targets
+        if event.kind == "rename" and followed:
             rechecks.follow_target(tx, event.path, event.target, event.txid)
         if event.kind != "mkdir":
-            rechecks.follow_missing(tx, event.path, event.target or rechecks.NOWHERE, event.txid)
+            rechecks.follow_missing(tx, event.path, event.target or rechecks.NOWHERE, event.txid, followed=followed)
         if event.kind != "unlink":
             rechecks.arrived(tx, event.target or event.path, event.txid, whole=event.kind == "rename")
     tx.execute(

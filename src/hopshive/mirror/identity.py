@@ -47,7 +47,7 @@ def find(context: Context, paths: Mapping[int, str]) -> dict[int, int | None]:
             for one in rechecks.departures(tx, {above for path in paths.values() for above in prefixes(path)})
         }
     places = {sd_id: own.get(sd_id) or _place(path, moves) for sd_id, path in paths.items()}
-    found = look(context.namenode, [*paths.values(), *(place for place in places.values() if place)])
+    found = look(context.namenode, [*paths.values(), *(place for place in places.values() if place)], sure=True)
     return {
         sd_id: found.ids.get(path) or (GONE if places[sd_id] == rechecks.NOWHERE else found.ids.get(places[sd_id]))
         for sd_id, path in paths.items()
@@ -84,7 +84,7 @@ def _there(context: Context, paths: Iterable[str]) -> dict[str, tuple[int, datet
     """Inode and time of modification (UTC) of those that are there."""
     found = {}
     for some in chunks(sorted(paths)):
-        for path, entry in zip(some, context.namenode.entries(some), strict=True):
+        for path, entry in zip(some, context.namenode.sure_entries(some), strict=True):
             if entry is not None:
                 changed = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=entry.modified)
                 found[path] = entry.file_id, changed.replace(tzinfo=None)

@@ -32,7 +32,10 @@ TARGET_BYTES = 8000
 _MOVED = "'trash', 'rename'"
 _AT = "head = %s AND path = %s"
 # A value of held_at for a new state, which is an argument of it twice.
-HELD_AT = "CASE WHEN %s NOT IN ('held', 'reported') THEN NULL WHEN state = %s THEN held_at ELSE UTC_TIMESTAMP(3) END"
+HELD_AT = (
+    "CASE WHEN %s NOT IN ('held', 'reported') THEN NULL"
+    " WHEN state = %s THEN COALESCE(held_at, UTC_TIMESTAMP(3)) ELSE UTC_TIMESTAMP(3) END"
+)
 _COLUMNS = "id, kind, path, target, inode, sd_id, txid, event_at, state, removal"
 
 
@@ -158,16 +161,19 @@ def follow_target(tx: Transaction, source: str, target: str, txid: int) -> None:
     tx.many("UPDATE {state}.recheck SET target = %s WHERE id = %s", moved)
 
 
-def follow_missing(tx: Transaction, source: str, target: str, txid: int) -> None:
+def follow_missing(tx: Transaction, source: str, target: str, txid: int, *, followed: bool) -> None:
     """What is missing went along with a directory that was moved, or deleted: `target` is NOWHERE.
+
+    `followed`: whether some target may be at the path or beneath it. No index finds those.
 
     `target` of a recheck says where its directory lies, as far as events told. It went from its own path if nothing has told
     before that it went, or if the event is about exactly that path: then something had come there again.
     """
     was, now = encoded(source), encoded(target)
     own = f"kind = 'missing' AND txid < %s AND ({_AT} OR target = '' AND {state.BENEATH})"
+    at_target = "kind = 'missing' AND txid < %s AND (target = %s OR target LIKE %s)"
     for column, where, arguments in (
-        ("target", "kind = 'missing' AND txid < %s AND (target = %s OR target LIKE %s)", (was, _beneath(source))),
+        *([("target", at_target, (was, _beneath(source)))] if followed else []),
         ("path", own, (*_at(source), *state.beneath(was))),
     ):
         place = "%s" if target == NOWHERE else f"CONCAT(%s, SUBSTRING({column}, %s))"
@@ -239,9 +245,11 @@ def settle(tx: Transaction, ids: Sequence[int], state: State, message: str, wait
     if ids:
         tx.execute(
             # From left to right: since when it is held is noted once, although it is looked at again and again.
-            f"UPDATE {{state}}.recheck SET held_at = {HELD_AT}, state = %s, message = %s,"
+            # What is held keeps its sentence while its rows are locked.
+            f"UPDATE {{state}}.recheck SET held_at = {HELD_AT}, state = %s,"
+            " message = IF(%s = '' AND %s IN ('held', 'reported'), message, %s),"
             f" due = UTC_TIMESTAMP(3) + INTERVAL %s SECOND WHERE id IN ({marks(ids)})",
-            (state, state, state, message[:1000], wait, *ids),
+            (state, state, state, message[:1000], state, message[:1000], wait, *ids),
         )
 
 

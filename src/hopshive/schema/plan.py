@@ -273,7 +273,11 @@ def _own_tables(found: Catalogue, names: Names, wanted: Wanted) -> list[Statemen
     if wanted.source == "hdfs" and found.inodes is None:
         tables.append(state.INODES)
     versions = range(_state_version(found) + 1, state.STATE_VERSION + 1)
-    tables += [text for version in versions for text in state.MIGRATIONS[version]]
+    migrations = [text for version in versions for text in state.MIGRATIONS[version]]
+    # MySQL does not know IF NOT EXISTS there.
+    tables += [
+        text.replace("ADD COLUMN IF NOT EXISTS", "ADD COLUMN") if found.engine == NDB else text for text in migrations
+    ]
     return statements + [Statement(render(text, names).replace("{engine}", found.engine).strip()) for text in tables]
 
 
