@@ -72,6 +72,18 @@ def test_what_was_taken_off_leaves_the_stock_schema_on_each_node(stock: Metastor
     assert [node.picture() for node in nodes] == before
 
 
+def test_tables_of_the_version_before_get_the_new_column(stock: Metastore) -> None:
+    schema.apply(stock.server, stock.names)
+    stock.execute(
+        "ALTER TABLE {state}.recheck DROP COLUMN held_at",
+        "UPDATE {state}.setting SET value = '4' WHERE name = 'state_version'",
+    )
+    schema.apply(stock.server, stock.names)
+    assert stock.execute("SELECT held_at FROM {state}.recheck") == []
+    assert schema.apply(stock.server, stock.names, dry_run=True) == []
+    schema.remove(stock.server, stock.names, purge=True)
+
+
 def test_without_triggers_on_any_node_columns_go_and_no_update_fails(stock: Metastore, cluster: Ndb) -> None:
     nodes = [on(stock, cluster, number) for number in range(2)]
     before = [node.picture() for node in nodes]
