@@ -41,11 +41,13 @@ SUMS = "sums [12, 10, 6, 6, 6] True utf-8"
 KERNEL = """
 from jupyter_client.manager import start_new_kernel
 manager, client = start_new_kernel(kernel_name="pyspark", startup_timeout=120)
-seen = []
-client.execute_interactive(
-    "print(spark.range(7).count())", timeout=120, output_hook=lambda message: seen.append(message["content"].get("text"))
-)
-print([text for text in seen if text])
+printed = []
+def hook(message):
+    # Spark draws its bar on the other stream.
+    if message["content"].get("name") == "stdout":
+        printed.append(message["content"]["text"])
+client.execute_interactive("print(spark.range(7).count())", timeout=120, output_hook=hook)
+print(printed)
 manager.shutdown_kernel(now=True)
 """
 
