@@ -182,12 +182,22 @@ class Model:
         self.files.delete(path)
 
     def keep(self, path: str, place: str) -> None:
-        """A directory is moved to the trash, or elsewhere, whatever the mirror has seen of it."""
+        """A directory is moved to the trash, or elsewhere, whether the mirror has seen it or not.
+
+        Nobody brings back what was made anew in the place of another one that the mirror is bound to.
+        """
         self._leaving(path)
+        known = not any(self._is_anew(one) for one in self.places() if is_below(one, path))
         self.files.make(place.rpartition("/")[0])
         if not self.files.move(path, place):
             raise AssertionError(f"{path} cannot be kept at {place}")
-        self.kept[path] = place
+        self.kept.pop(path, None)
+        if known:
+            self.kept[path] = place
+
+    def _is_anew(self, path: str) -> bool:
+        """Whether another directory is there than at the last quiet point."""
+        return self._seen.get(path) is not None and self.files.id(path) not in (None, self._seen[path])
 
     def return_at_once(self, path: str) -> None:
         """A directory went and came back, as often as it may: nobody builds on it before the next quiet point."""
