@@ -60,6 +60,8 @@ class Model:
         self._arrivals: set[str] = set()
         # The directories of all objects at the last quiet point: the mirror knows these, and perhaps others.
         self._seen: dict[str, int | None] = {}
+        # The first directory at each place since then, which the mirror may be bound to.
+        self._first: dict[str, int] = {}
 
     def born(self) -> int:
         """A number for a new object."""
@@ -196,8 +198,16 @@ class Model:
             self.kept[path] = place
 
     def _is_anew(self, path: str) -> bool:
-        """Whether another directory is there than at the last quiet point."""
-        return self._seen.get(path) is not None and self.files.id(path) not in (None, self._seen[path])
+        """Whether another directory is there than was first since the last quiet point."""
+        node = self.files.id(path)
+        return node is not None and self._first.get(path, node) != node
+
+    def observe(self) -> None:
+        """After each step: remember which directories are there."""
+        for path in self.places():
+            node = self.files.id(path)
+            if node is not None:
+                self._first.setdefault(path, node)
 
     def return_at_once(self, path: str) -> None:
         """A directory went and came back, as often as it may: nobody builds on it before the next quiet point."""
@@ -299,6 +309,8 @@ class Model:
                 for one in table.partitions.values():
                     one.node = self.files.id(one.path)
         self._seen = {path: self.files.id(path) for path in self.places()}
+        self._first.clear()
+        self.observe()
         return done
 
     def _restore(self, done: Settled) -> None:
