@@ -234,6 +234,9 @@ def _write_groups(model: Model, step: Step, *, overwrite: bool) -> None:
         groups.setdefault(tuple(values), []).append(value)
     for values, rows in groups.items():
         path = table.partitions[values].path if table.keys else table.path
+        if overwrite and table.keys and model.files.exists(path):
+            # Spark deletes the directory of a partition that it overwrites.
+            model.remake(path)
         model.write(path, rows, overwrite=overwrite)
 
 
