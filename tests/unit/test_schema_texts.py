@@ -10,8 +10,10 @@ import pymysql
 import pytest
 
 from hopshive import schema
+from hopshive.foreign_keys import outgoing
 from hopshive.garbage import named
 from hopshive.schema import texts
+from hopshive.schema.stock_keys import stock_keys
 from hopshive.schema.texts import COLUMNS, INDEXES, MARK, NAMES
 from tests.metastore_db import Metastore, with_stock
 from tests.servers import MariaDB
@@ -295,6 +297,46 @@ def test_one_statement_a_table_and_none_in_the_second_run(stock: Metastore) -> N
     changed = [sql.split()[2] for sql in done if "CHARACTER SET utf8mb4" in sql and sql.startswith("ALTER TABLE")]
     assert sorted(changed) == sorted({*COLUMNS, *NAMES})
     assert schema.apply(stock.server, stock.names) == []
+
+
+# --- keys that a crash took ---------------------------------------------------------------------------------------------
+
+
+def test_each_stock_key_of_a_table_that_is_copied_is_listed(stock: Metastore) -> None:
+    with stock.database().reading() as tx:
+        found = outgoing(tx)
+    copied = {*COLUMNS, *NAMES}
+    assert {key for key in found if key.table in copied} == set(stock_keys())
+
+
+def test_keys_that_a_crash_took_are_back_in_both_directions(stock: Metastore) -> None:
+    before = stock.picture()
+    schema.apply(stock.server, stock.names)
+    applied = stock.picture()
+    stock.execute(
+        "ALTER TABLE PARTITIONS DROP FOREIGN KEY hopshive_PARTITIONS_FK1, DROP FOREIGN KEY hopshive_PARTITIONS_FK2"
+    )
+    stock.execute("ALTER TABLE SDS DROP FOREIGN KEY SDS_FK2")
+    assert schema.apply(stock.server, stock.names)
+    assert stock.picture() == applied
+    stock.execute("ALTER TABLE TBLS DROP FOREIGN KEY hopshive_TBLS_FK2")
+    schema.remove(stock.server, stock.names, purge=True)
+    assert stock.picture() == before
+    stock.execute("ALTER TABLE BUCKETING_COLS DROP FOREIGN KEY BUCKETING_COLS_FK1")
+    assert len(schema.remove(stock.server, stock.names)) == 1
+    assert stock.picture() == before
+
+
+def test_rows_that_a_lost_key_left_behind_are_named_before_anything_is_changed(stock: Metastore) -> None:
+    stock.execute(
+        "ALTER TABLE BUCKETING_COLS DROP FOREIGN KEY BUCKETING_COLS_FK1",
+        "INSERT INTO BUCKETING_COLS (SD_ID, INTEGER_IDX) VALUES (4711, 0)",
+    )
+    before = stock.picture()
+    with pytest.raises(schema.SchemaError, match=r"BUCKETING_COLS_FK1.*delete these rows, and run this again"):
+        schema.apply(stock.server, stock.names)
+    assert stock.picture() == before
+    stock.execute("DELETE FROM BUCKETING_COLS")
 
 
 def test_values_that_latin1_does_not_have_are_named_and_nothing_is_changed(applied: Metastore) -> None:

@@ -35,6 +35,7 @@ from hopshive.schema.catalogue import (
 )
 from hopshive.schema.errors import SchemaError
 from hopshive.schema.narrowing import narrowings, widenings
+from hopshive.schema.stock_keys import missing_keys
 from hopshive.schema.texts import conversions, converted, reversions
 
 if TYPE_CHECKING:
@@ -92,12 +93,14 @@ def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
     _require_engine(found)
     _require_state(found, wanted)
     inode_columns = _inode_columns(found, names, wanted)
+    lost, found = _lost_keys(found)
     changes = to_cascade(found.foreign_keys)
     narrowed = [*narrowings(found), *conversions(found)]
     inode, database = _inode_link(found, names, inode_columns), _database_link(found)
     # A trigger that names a column which goes would let each UPDATE fail.
     remade = inode.remade or database.remade
     return [
+        *lost,
         *_own_tables(found, names, wanted),
         *(_triggers(found, []) if remade else []),
         *inode.off,
@@ -131,8 +134,10 @@ def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[State
     require_names(names)
     _require_owner(found)
     source = found.settings.get("source", "hdfs")
+    lost, found = _lost_keys(found)
     added = [key for key in found.foreign_keys if key.name in ADDED]
     statements = [
+        *lost,
         *_triggers(found, []),
         *_unlinked(found, "DBS", DATABASE_KEY, ("SD_ID",)),
         *_forgotten_descriptors(found),
@@ -349,6 +354,16 @@ def _unlinked(found: Catalogue, table: str, key: str, columns: Sequence[str]) ->
     clauses += [f"DROP KEY {name}" for name in _own_indexes(found, table) if name == key]
     there = [f"DROP COLUMN {column}" for column in columns if column in found.columns.get(table, {})]
     return [_alter(table, [*clauses, *there, *(["FORCE"] if there else [])])] if clauses or there else []
+
+
+def _lost_keys(found: Catalogue) -> tuple[list[Statement], Catalogue]:
+    """The stock keys that a crash took, each row checked, for none has held meanwhile; and the catalogue with them."""
+    lost = missing_keys(found) if found.version == HIVE_SCHEMA else []
+    tables: dict[str, list[str]] = {}
+    for key in lost:
+        tables.setdefault(key.table, []).append(_constraint(key))
+    statements = [_alter(table, clauses, checks=True) for table, clauses in tables.items()]
+    return statements, replace(found, foreign_keys=(*found.foreign_keys, *lost))
 
 
 @dataclass(frozen=True)

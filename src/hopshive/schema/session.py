@@ -99,6 +99,11 @@ def said(server: Server, sql: str = "") -> Iterator[None]:
         hint = ""
         if number == _TRIGGER_REFUSED:
             hint = " Set log_bin_trust_function_creators on the server, or use a user with the privilege SUPER."
+        elif number == ER.NO_REFERENCED_ROW_2:
+            hint = (
+                " The key was missing, and rows of its table name what is no longer there: delete these rows, and run this"
+                " again."
+            )
         raise SchemaError(
             f"{server.place[0].upper()}{server.place[1:]} could not be used{what}: {text} ({number}).{hint}"
         ) from None
