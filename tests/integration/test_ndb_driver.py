@@ -211,6 +211,53 @@ class Probe {
     }
 }
 """
+# Stores what the column of each row can and cannot hold, with Hive's SQL mode.
+REFUSED = """
+import java.sql.*;
+
+class Probe {
+    static Connection one;
+
+    static String told(SQLException error) {
+        String said = error.getMessage();
+        return error.getClass().getSimpleName() + " " + error.getErrorCode() + " " + error.getSQLState() + " "
+            + said.substring(0, said.indexOf(" Nothing was stored"));
+    }
+
+    static void store(String mode, String value) throws SQLException {
+        one.createStatement().execute(mode);
+        one.createStatement().execute("INSERT INTO driven.t VALUES (1)");
+        try (PreparedStatement statement = one.prepareStatement("INSERT INTO driven.latin VALUES (?)")) {
+            statement.setString(1, value);
+            statement.executeUpdate();
+            System.out.println("stored");
+        } catch (SQLException error) {
+            System.out.println(told(error));
+        }
+        try {
+            one.commit();
+            System.out.println("committed");
+        } catch (SQLException error) {
+            System.out.println("commit: " + told(error));
+        }
+        one.rollback();
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        DriverManager.registerDriver(new hopshive.NdbDriver());
+        one = DriverManager.getConnection(arguments[0], arguments[1], arguments[2]);
+        one.setAutoCommit(false);
+        store("SET @@session.sql_mode=ANSI_QUOTES", "\u00d6");
+        store("SET @@session.sql_mode=ANSI_QUOTES", "\u65e5\u672c");
+        store("SET SQL_MODE='NO_AUTO_VALUE_ON_ZERO,ANSI_QUOTES'", "longer");
+        for (String table : new String[] {"latin", "t"}) {
+            ResultSet rows = one.createStatement().executeQuery("SELECT COUNT(*) FROM driven." + table);
+            rows.next();
+            System.out.println(rows.getInt(1));
+        }
+    }
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +300,7 @@ def test_what_only_reads_goes_on_at_the_next_node_and_what_changes_does_not(
     assert probe(classpath, tmp_path, nodes, "driver", "secret") == [
         f"port: {mariadb.port}",
         "a statement of before: 42",
-        "its settings: ANSI_QUOTES SERIALIZABLE OFF",
+        "its settings: ANSI_QUOTES,STRICT_TRANS_TABLES SERIALIZABLE OFF",
         "the end of a transaction that read: done",
         "going back after a query: done",
         "a setting: done",
@@ -302,4 +349,26 @@ def test_what_a_data_nodes_end_interrupts_is_asked_again_while_nothing_is_lost_b
         "a wrong name after a change: error 1146, rows 1, left 0",
         "after a lock: 0, error 1297, left 2",
         "each by itself: 7, left 0",
+    ]
+
+
+def test_what_a_column_cannot_hold_is_refused_with_a_sentence_and_not_altered(
+    classpath: str, mariadb: MariaDB, tmp_path: Path
+) -> None:
+    """In Hive's SQL mode alone it is cut, or becomes question marks. An error of another class Hive tries again for 20 s."""
+    prepare(mariadb)
+    mariadb.execute("CREATE TABLE driven.latin (t VARCHAR(4) CHARACTER SET latin1)")
+    url = f"jdbc:mysql+ndb://127.0.0.1:{mariadb.port}/driven{OPTIONS}"
+    letters = "Refused: a text has letters that latin1 lacks, and on NDB Cluster the metastore keeps text in latin1."
+    long = "Refused: a value is longer than t of the metastore's database can hold."
+    refused = "SQLIntegrityConstraintViolationException"
+    assert run(classpath, tmp_path, REFUSED, url, "driver", "secret") == [
+        "stored",
+        "committed",
+        f"{refused} 1366 22001 {letters}",
+        f"commit: {refused} 0 08007 {letters}",
+        f"{refused} 1406 22001 {long}",
+        f"commit: {refused} 0 08007 {long}",
+        "1",
+        "1",
     ]

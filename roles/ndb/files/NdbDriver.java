@@ -14,6 +14,7 @@ import java.sql.DriverPropertyInfo;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.SQLFeatureNotSupportedException;
+import java.sql.SQLIntegrityConstraintViolationException;
 import java.sql.SQLTransactionRollbackException;
 import java.sql.Savepoint;
 import java.sql.Statement;
@@ -28,6 +29,8 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.logging.Logger;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Connector/J for NDB Cluster, which has several SQL nodes, and whose engine has no savepoints (error 1178).
@@ -48,6 +51,10 @@ import java.util.logging.Logger;
  * coordinates, with an error that is temporary: a query is asked again, and that the end of a transaction failed is nothing. With
  * an SQL node its connections end: another connection is opened, and gets the same settings and statements.
  *
+ * <p>Hive sets sql_mode to ANSI_QUOTES alone. MySQL then stores a value that a column cannot hold as something else: it is cut, and
+ * letters that latin1 lacks become question marks. Here STRICT_TRANS_TABLES is added, and the server refuses such a value. The
+ * refusal is a SQLIntegrityConstraintViolationException with a sentence: Hive tries any other error again for twenty seconds.
+ *
  * <p>URLs begin with jdbc:mysql+ndb: instead of jdbc:mysql:; Hive tells the kind of database by the word mysql in it.
  */
 public final class NdbDriver implements Driver {
@@ -60,6 +67,11 @@ public final class NdbDriver implements Driver {
     /** How often a query is asked again after one, and after how many milliseconds first; each time it is twice as long. */
     private static final int AGAIN = 5;
     private static final long PAUSE = 100;
+    /** What Hive's sessions say of their SQL mode. */
+    private static final Pattern MODE = Pattern.compile("(?i)\\b(sql_mode\\s*=\\s*)(?:'([^']+)'|(ANSI_QUOTES)\\b)");
+    /** Errors about a value: it does not fit into its column, or its letters are not those of the column it is compared with. */
+    private static final Set<Integer> VALUES = Set.of(1267, 1270, 1271, 1366, 1406, 3854, 3988);
+    private static final Pattern COLUMN = Pattern.compile("for column '([^']*)'");
     private static final String BROKEN = "a statement of this transaction failed, and NDB rolled all of it back";
     /** When the SQL nodes that could not be reached were asked, by host:port, in milliseconds. */
     private static final Map<String, Long> UNREACHED = new ConcurrentHashMap<>();
@@ -154,6 +166,36 @@ public final class NdbDriver implements Driver {
         return Arrays.stream(words).anyMatch(word -> text.regionMatches(true, 0, word, 0, word.length()));
     }
 
+    /** The same SET statement with a strict mode. */
+    private static String strict(String set) {
+        Matcher found = MODE.matcher(set);
+        StringBuilder told = new StringBuilder();
+        while (found.find()) {
+            String modes = found.group(2) == null ? found.group(3) : found.group(2);
+            found.appendReplacement(told, Matcher.quoteReplacement(found.group(1) + "'" + modes + ",STRICT_TRANS_TABLES'"));
+        }
+        return found.appendTail(told).toString();
+    }
+
+    /** What Hive is told of an error: a refused value in a sentence, which it does not try again. */
+    private static SQLException told(SQLException error) {
+        int code = error.getErrorCode();
+        String said = String.valueOf(error.getMessage());
+        if (!VALUES.contains(code) || code == 1366 && !said.contains("Incorrect string value")) {
+            return error;
+        }
+        Matcher found = COLUMN.matcher(said);
+        String column = found.find() ? found.group(1) : "a column";
+        String sentence = code == 1406
+            ? "Refused: a value is longer than " + column + " of the metastore's database can hold."
+            : "Refused: a text has letters that latin1 lacks, and on NDB Cluster the metastore keeps text in latin1.";
+        SQLException told = new SQLIntegrityConstraintViolationException(
+            sentence + " Nothing was stored (docs/ndb.md#text). The server said: " + said, error.getSQLState(), code);
+        // Not as its cause: Hive shows the innermost one.
+        told.addSuppressed(error);
+        return told;
+    }
+
     private static boolean locks(String sql) {
         String text = sql.toUpperCase(Locale.ROOT);
         return text.contains("FOR UPDATE") || text.contains("FOR SHARE") || text.contains("IN SHARE MODE");
@@ -187,8 +229,9 @@ public final class NdbDriver implements Driver {
         /** Whether the transaction has changed anything; whether it has changed or locked anything. */
         private boolean changed;
         private boolean holds;
-        /** Whether it did and is gone. */
+        /** Whether it did and is gone; if a refused value is why, its sentence. */
         private boolean broken;
+        private String refusal;
         /** What the next connection is to be told: the last call of each method that sets something, and the SET statements. */
         private final Map<String, Call> settings = new LinkedHashMap<>();
         private final Set<String> said = new LinkedHashSet<>();
@@ -283,6 +326,9 @@ public final class NdbDriver implements Driver {
         }
 
         private void refuseIfBroken() throws SQLException {
+            if (broken && refusal != null) {
+                throw new SQLIntegrityConstraintViolationException(refusal, "40001");
+            }
             if (broken) {
                 throw new SQLTransactionRollbackException(BROKEN, "40001");
             }
@@ -293,11 +339,15 @@ public final class NdbDriver implements Driver {
             changed = false;
             holds = false;
             broken = false;
+            refusal = null;
         }
 
         private void commit() throws SQLException {
             if (broken) {
                 // A pool gives up the connection of a commit that failed so; DataNucleus never gives back one that failed otherwise.
+                if (refusal != null) {
+                    throw new SQLIntegrityConstraintViolationException(refusal, "08007");
+                }
                 throw new SQLException("Nothing was committed: " + BROKEN, "08007");
             }
             try {
@@ -454,6 +504,10 @@ public final class NdbDriver implements Driver {
                 boolean told = arguments != null && arguments.length > 0 && arguments[0] instanceof String;
                 // A batch of a plain statement has no text here.
                 String text = told ? (String) arguments[0] : sql == null ? "" : sql;
+                if (told && begins(text, "SET ")) {
+                    text = strict(text);
+                    arguments[0] = text;
+                }
                 Callable work = () -> {
                     renew();
                     return NdbDriver.invoke(statement, method, arguments);
@@ -484,7 +538,9 @@ public final class NdbDriver implements Driver {
                     // its next SELECT ... FOR UPDATE, and never rolls back.
                     boolean ended = error.getErrorCode() == TEMPORARY ? lost : held;
                     broken |= ended && (error.getSQLState() == null || !error.getSQLState().startsWith("42"));
-                    throw error;
+                    SQLException said = told(error);
+                    refusal = broken && said != error ? said.getMessage() : refusal;
+                    throw said;
                 }
             }
         }

@@ -10,7 +10,8 @@ first characters of a column. Where such an index is unique, two names of one ta
 by the server (error 1062), never taken for one.
 
 What a column was stands in its comment, so a look at the database tells it, whatever was interrupted. NDB keeps the stock
-columns: DBS alone would take 48,000 bytes a row, and a row of NDB has 30,000.
+columns: DBS alone would take 48,000 bytes a row, and a row of NDB has 30,000. There hopshive.NdbDriver makes the mode strict, and
+such a value is refused.
 """
 
 from __future__ import annotations
