@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hopshive.database import Transaction
 
 # Raised with every change of a table below; the schema module migrates, the daemon refuses another.
-STATE_VERSION = 5
+STATE_VERSION = 6
 
 # Only with the source `hdfs`: with `hopsfs` the table is the file system's own.
 INODES = """
@@ -103,6 +103,7 @@ CREATE TABLE IF NOT EXISTS {state}.journal (
   path VARBINARY(8000) NOT NULL COMMENT 'of its directory; empty for a view',
   path_hash BIGINT NOT NULL COMMENT 'of path: hopshive.paths.path_hash',
   inode BIGINT NULL COMMENT 'file id of that directory if it is known, 0 if it went for good',
+  replacement BIGINT NULL COMMENT 'file id of the directory that lay there last, if it was another one',
   removed DATETIME(3) NOT NULL COMMENT 'UTC',
   state VARCHAR(16) NOT NULL COMMENT 'removed, restored, waiting (for the other object that its rows are about)',
   message VARCHAR(1000) NOT NULL DEFAULT '' COMMENT 'why it was not restored',
@@ -186,6 +187,7 @@ MIGRATIONS: Mapping[int, tuple[str, ...]] = {
         "ALTER TABLE {state}.recheck ADD COLUMN IF NOT EXISTS held_at DATETIME(3) NULL",
         "UPDATE {state}.recheck SET held_at = UTC_TIMESTAMP(3) WHERE held_at IS NULL AND state IN ('held', 'reported')",
     ),
+    6: ("ALTER TABLE {state}.journal ADD COLUMN IF NOT EXISTS replacement BIGINT NULL",),
 }
 
 

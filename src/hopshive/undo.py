@@ -61,13 +61,13 @@ def plan(namenode: NameNode, removal: Removal, entries: Sequence[Entry], beneath
                 f"The journal does not know which directory {entry.path} was. Move it back by hand, then:"
                 f" hopshive restore --path {entry.path}"
             )
-        source = namenode.path_of(entry.inode)
+        inode, source = _last(namenode, entry.inode, entry.replacement)
         if source is None:
             raise CannotUndo(
                 f"The directory of {entry.kind} {entry.name} is nowhere on HDFS any more: its trash was emptied, or it was"
                 f" deleted past the trash. Copy {entry.path} from a snapshot, then: hopshive restore --path {entry.path}"
             )
-        move = Move(entry.inode, source, entry.path)
+        move = Move(inode, source, entry.path)
         suffix = entry.path[len(removal.path) :] if whole and is_below(entry.path, removal.path) else ""
         if suffix and source != entry.path and source.endswith(suffix) and namenode.entry(removal.path) is None:
             above = namenode.entry(source[: -len(suffix)])
@@ -77,6 +77,13 @@ def plan(namenode: NameNode, removal: Removal, entries: Sequence[Entry], beneath
     for move in moves.values():
         _check(namenode, move)
     return list(moves.values())
+
+
+def _last(namenode: NameNode, inode: int, replacement: int | None) -> tuple[int, str | None]:
+    """The directory that lay there last, as far as it is on HDFS, and where it lies now."""
+    if replacement is not None and (source := namenode.path_of(replacement)) is not None:
+        return replacement, source
+    return inode, namenode.path_of(inode)
 
 
 def _check(namenode: NameNode, move: Move) -> None:

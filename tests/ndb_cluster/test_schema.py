@@ -72,14 +72,16 @@ def test_what_was_taken_off_leaves_the_stock_schema_on_each_node(stock: Metastor
     assert [node.picture() for node in nodes] == before
 
 
-def test_tables_of_the_version_before_get_the_new_column(stock: Metastore) -> None:
+def test_tables_of_the_versions_before_get_the_new_columns(stock: Metastore) -> None:
     schema.apply(stock.server, stock.names)
     stock.execute(
         "ALTER TABLE {state}.recheck DROP COLUMN held_at",
+        "ALTER TABLE {state}.journal DROP COLUMN replacement",
         "UPDATE {state}.setting SET value = '4' WHERE name = 'state_version'",
     )
     schema.apply(stock.server, stock.names)
     assert stock.execute("SELECT held_at FROM {state}.recheck") == []
+    assert stock.execute("SELECT replacement FROM {state}.journal") == []
     assert schema.apply(stock.server, stock.names, dry_run=True) == []
     schema.remove(stock.server, stock.names, purge=True)
 

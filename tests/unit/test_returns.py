@@ -288,6 +288,220 @@ def test_what_a_second_deletion_gave_another_name_in_the_trash_comes_back(world:
     is_well(world, ALL)
 
 
+# --- one that was replaced --------------------------------------------------------------------------------------------
+
+
+def old(world: World) -> str:
+    """Where the old directory is kept."""
+    return f"{TRASH}{world.root}/old"
+
+
+def replace_it(world: World, *parts: str, keep: bool = False) -> None:
+    """The directory is deleted, or moved to the trash, and made again, with the partitions if it is the table's."""
+    if keep:
+        world.files.move(path_of(world, *parts), old(world))
+    else:
+        world.files.delete(path_of(world, *parts))
+    for part in () if parts else ("p=0", "p=1", "p=2"):
+        world.files.mkdir(path_of(world, part))
+    world.files.mkdir(path_of(world, *parts))
+
+
+def send_away(world: World, trash: bool) -> str:
+    """To the trash or elsewhere; where it lies then."""
+    place = f"{TRASH}{path_of(world)}1764000000000" if trash else f"{world.root}/away/t"
+    world.files.move(path_of(world), place)
+    return place
+
+
+@pytest.mark.parametrize("trash", [True, False])
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_replacement_that_went_before_it_was_seen_brings_all_back(
+    world: World, db: int, keep: bool, trash: bool
+) -> None:
+    make(world, db)
+    world.settle()
+    replace_it(world, keep=keep)
+    place = send_away(world, trash)
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, path_of(world))
+    world.settle()
+    is_well(world, ALL)
+
+
+@pytest.mark.parametrize("trash", [True, False])
+def test_of_the_old_directory_and_its_replacement_the_first_that_returns_has_it(
+    world: World, db: int, trash: bool
+) -> None:
+    make(world, db)
+    world.settle()
+    replace_it(world, keep=True)
+    place = send_away(world, trash)
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(old(world), path_of(world))
+    world.settle()
+    is_well(world, ALL)
+    world.files.move(path_of(world), old(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.rechecks() == []
+
+
+def test_after_its_replacement_the_old_directory_brings_nothing_back(world: World, db: int) -> None:
+    make(world, db)
+    world.settle()
+    replace_it(world, keep=True)
+    place = send_away(world, trash=True)
+    world.settle()
+    world.files.move(place, path_of(world))
+    world.settle()
+    is_well(world, ALL)
+    world.files.move(path_of(world), place)
+    world.settle()
+    world.files.move(old(world), path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.rechecks() == []
+
+
+@pytest.mark.parametrize("gone", ["managed/d.db/t/p=1", "managed/d.db/t", "managed/d.db"])
+def test_a_replaced_partition_comes_back_alone_and_with_what_it_lies_in(world: World, db: int, gone: str) -> None:
+    make(world, db)
+    world.settle()
+    replace_it(world, "p=1")
+    place = world.files.trash(f"{world.root}/{gone}")
+    world.settle()
+    assert world.objects() == (ALL - {"d.t/p=1"} if gone.endswith("p=1") else {"d"})
+    world.files.move(place, f"{world.root}/{gone}")
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_a_directory_that_another_one_overwrote_comes_back_as_that(world: World, db: int) -> None:
+    make(world, db)
+    world.settle()
+    world.files.delete(path_of(world))
+    world.files.mkdir(f"{world.root}/new/t/p=0")
+    world.files.move(f"{world.root}/new/t", path_of(world))
+    place = world.files.trash(path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, path_of(world))
+    world.settle()
+    assert world.objects() == {"d", "d.t", "d.t/p=0"}
+    assert world.differences() == []
+
+
+@pytest.mark.parametrize("steps", range(1, 4))
+def test_a_replacement_that_goes_again_before_it_is_bound_comes_back_again(world: World, db: int, steps: int) -> None:
+    make(world, db)
+    world.settle()
+    for _ in range(3):
+        replace_it(world)
+        replace_it(world)
+        place = world.files.trash(path_of(world))
+        world.settle()
+        assert world.objects() == {"d"}
+        world.files.move(place, path_of(world))
+        for _ in range(steps):
+            world.mirror.step()
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_a_replacement_comes_back_with_another_leader_between_each_two_steps(world: World, db: int) -> None:
+    make(world, db)
+    world.settle()
+    replace_it(world)
+    place = world.files.trash(path_of(world))
+    for _ in range(4):
+        world.start()
+        world.mirror.step()
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, path_of(world))
+    for _ in range(4):
+        world.start()
+        world.mirror.step()
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_a_replacement_that_the_trash_moved_on_before_the_removal_comes_back(world: World, db: int) -> None:
+    world.start(grace=3600)
+    make(world, db)
+    world.settle()
+    replace_it(world)
+    world.settle()
+    place = world.files.trash(path_of(world))
+    world.settle()
+    checkpoint = "/2411242200"
+    world.files.move(TRASH, TRASH.replace("/Current", checkpoint))
+    kept = place.replace("/Current", checkpoint)
+    world.settle()
+    world.look_again()
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(kept, path_of(world))
+    world.settle()
+    world.look_again()
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_a_replacement_that_goes_after_events_were_read_comes_back(
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(world, db)
+    world.settle()
+    replace_it(world)
+    bind, places = world.mirror._bind, list[str]()
+
+    def go() -> bool:
+        if not places:
+            places.append(world.files.trash(path_of(world)))
+        return bind()
+
+    monkeypatch.setattr(world.mirror, "_bind", go)
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(places[0], path_of(world))
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_a_replacement_that_came_back_in_a_gap_of_the_events_is_found_by_the_comparison(world: World, db: int) -> None:
+    make(world, db)
+    world.settle()
+    replace_it(world)
+    place = world.files.trash(path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place, path_of(world))
+    gap(world)
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_a_directory_that_is_made_after_the_removal_is_no_replacement(world: World, db: int) -> None:
+    make(world, db)
+    world.settle()
+    world.files.delete(path_of(world))
+    world.settle()
+    world.files.mkdir(path_of(world, "p=0"))
+    place = world.files.trash(path_of(world))
+    world.settle()
+    world.files.move(place, path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.rechecks() == []
+
+
 # --- another directory ------------------------------------------------------------------------------------------------
 
 

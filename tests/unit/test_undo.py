@@ -73,6 +73,17 @@ def test_what_went_with_the_directory_above_it_is_not_mixed_with_what_the_trash_
         planned(world)
 
 
+def test_of_a_directory_and_its_replacement_the_last_one_that_is_there_is_moved(world: World, above: str) -> None:
+    place = f"{TRASH}{above}/u"
+    world.files.trash(f"{above}/u")
+    world.files.mkdir(f"{above}/u")
+    world.files.move(f"{above}/u", f"{place}1764000000000")
+    world.settle()
+    assert moved(world) == [(f"{place}1764000000000", f"{above}/u")]
+    world.files.delete(f"{place}1764000000000")
+    assert moved(world) == [(place, f"{above}/u")]
+
+
 @pytest.mark.parametrize(
     ("kinds", "said"),
     [

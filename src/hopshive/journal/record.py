@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 # Rows that wait for the other object that they belong to have an entry of their own, found by this hash of no path.
 WAITING = path_hash("rows that wait")
 REFERENCE = "reference"
-COLUMNS = "j.id, j.removal, j.kind, j.name, j.path, j.inode, j.removed, j.state, j.message"
+COLUMNS = "j.id, j.removal, j.kind, j.name, j.path, j.inode, j.replacement, j.removed, j.state, j.message"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """An object in the journal. `inode`: file id of its directory, if known; 0 if that went for good. `path`: empty for a view.
 
+    `replacement`: file id of the directory that lay there last, if that was another one, which the mirror was not bound to.
     `state`: removed, restored. `message`: why it was not restored the last time. Times are UTC.
     """
 
@@ -37,6 +38,7 @@ class Entry:
     name: str
     path: str
     inode: int | None
+    replacement: int | None
     removed: datetime
     state: str
     message: str
@@ -64,8 +66,8 @@ class Removal:
 
 def entry(row: Row) -> Entry:
     """From the columns of `COLUMNS`."""
-    id_, removal, kind, name, path, inode, removed, state, message = row
-    return Entry(id_, removal, kind, _text(name), _text(path), inode, removed, state, message)
+    id_, removal, kind, name, path, inode, replacement, removed, state, message = row
+    return Entry(id_, removal, kind, _text(name), _text(path), inode, replacement, removed, state, message)
 
 
 def restorable(

@@ -77,10 +77,10 @@ class Progress:
 
 
 class Unknown(Exception):
-    """The inodes of some descriptors that are not bound are to be found first. `paths`: sd_id to path. Nothing was done."""
+    """It is to be found first which directories lay last where some descriptors point, by sd_id. Nothing was done."""
 
     def __init__(self, paths: Mapping[int, str]) -> None:
-        super().__init__(f"{len(paths)} descriptors are not bound")
+        super().__init__(f"The last directories of {len(paths)} descriptors are unknown")
         self.paths = paths
 
 
@@ -95,6 +95,7 @@ class _Object:
     transactional: bool = False
     path: str = ""
     inode: int | None = None
+    replacement: int | None = None
 
     @property
     def name(self) -> str:
@@ -143,9 +144,10 @@ def remove_next(
 ) -> Progress:
     """Remove up to `limit` objects that own the descriptors, or depend on one that does.
 
-    `inodes`: what was found for descriptors that are not bound; without, they have none in the journal. Objects that have
-    gone meanwhile are fine. A database `default` is never removed. Raises ClosureError, Unknown if `inodes` lacks some, and
-    Contention if somebody holds or writes the same rows: the transaction must be rolled back, and the same may succeed later.
+    `inodes`: which directory lay last where each descriptor points; without, the journal gets those of bound ones.
+    Objects that have gone meanwhile are fine. A database `default` is never removed. Raises ClosureError, Unknown if
+    `inodes` lacks some, and Contention if somebody holds or writes the same rows: the transaction must be rolled back, and
+    the same may succeed later.
     """
     keys = graph(tx)
     removed: list[Removed] = []
@@ -251,7 +253,7 @@ def _remove(
     locations = _hold(tx, keys, objects)
     _bound(tx, objects)
     if inodes is not None:
-        _unbound(objects, locations, fs, inodes)
+        _note_last(objects, locations, fs, inodes)
     kept = _kept(tx, keys, table, objects)
     seeds = {
         table: {one.id: number for number, one in enumerate(objects)},
@@ -363,22 +365,25 @@ def _bound(tx: Transaction, objects: Sequence[_Object]) -> None:
             by_sd[sd_id].inode = inode
 
 
-def _unbound(
+def _note_last(
     objects: Sequence[_Object],
     locations: Mapping[int | None, str | None],
     fs: FileSystem,
     inodes: Mapping[int, int | None],
 ) -> None:
-    """Take the inodes of descriptors that are not bound from what was found. Raises Unknown."""
+    """Note which directories lay there last: a bound one may have been replaced since. Raises Unknown."""
     unknown: dict[int, str] = {}
     for one in objects:
         path = fs.path_of(locations.get(one.sd_id))
-        if one.sd_id is None or one.inode is not None or path is None:
+        if one.sd_id is None or path is None:
             continue
-        if one.sd_id in inodes:
-            one.inode = inodes[one.sd_id]
-        else:
+        if one.sd_id not in inodes:
             unknown[one.sd_id] = path
+        elif one.inode is None:
+            one.inode = inodes[one.sd_id]
+        elif inodes[one.sd_id] != one.inode:
+            # None, or zero, where it is not there any more.
+            one.replacement = inodes[one.sd_id] or None
     if unknown:
         raise Unknown(unknown)
 
@@ -466,8 +471,8 @@ def _write(
                 texts[part.table, part.id] = fragment(part.rows)
     now = tx.value("SELECT UTC_TIMESTAMP(3)")
     tx.many(
-        "INSERT INTO {state}.journal (removal, kind, name, path, path_hash, inode, removed, state, content)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        "INSERT INTO {state}.journal (removal, kind, name, path, path_hash, inode, replacement, removed, state, content)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         [
             (
                 removal,
@@ -476,6 +481,7 @@ def _write(
                 _bytes(one.path),
                 path_hash(one.path),
                 one.inode,
+                one.replacement,
                 now,
                 "removed",
                 encode(

@@ -21,7 +21,7 @@ from hopshive.mirror.tree import MISSING, NOT_OURS, Key, decoded, lock, requeue
 from hopshive.paths import is_below
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from hopshive.database import Row, Transaction
     from hopshive.mirror.context import Context
@@ -91,20 +91,23 @@ class Comparison:
             return False
         with context.database.reading() as tx:
             rows = tx.rows(
-                "SELECT id, path, inode FROM {state}.journal WHERE id > %s AND state = 'removed' AND inode > 0"
+                "SELECT id, path, inode, replacement FROM {state}.journal WHERE id > %s AND state = 'removed' AND inode > 0"
                 " ORDER BY id LIMIT %s",
                 (self._last_entry, PAGE),
             )
         if rows:
-            self._restore({decoded(path): int(inode) for _, path, inode in rows})
+            wanted: dict[str, set[int]] = {}
+            for _, path, *inodes in rows:
+                wanted.setdefault(decoded(path), set()).update(int(inode) for inode in inodes if inode)
+            self._restore(wanted)
             self._last_entry = int(rows[-1][0])
         return len(rows) == PAGE
 
-    def _restore(self, wanted: Mapping[str, int]) -> None:
+    def _restore(self, wanted: Mapping[str, Collection[int]]) -> None:
         """Add a recheck for each directory beneath which something is back, unless there is one."""
         context = self._context
         found = look(context.namenode, wanted, sure=True)
-        back = [path for path, inode in wanted.items() if found.ids.get(path) == inode]
+        back = [path for path, inodes in wanted.items() if found.ids.get(path) in inodes]
         beside = Counter(path.rpartition("/")[0] for path in back)
         places = {
             above if above and beside[above] > 1 else path for path in back for above in [path.rpartition("/")[0]]

@@ -53,8 +53,10 @@ class Context:
     locked_databases: Locked[int] = field(default_factory=Locked)
     # By the number of the recheck.
     passes: dict[int, Pass] = field(default_factory=dict)
-    # Transactions of the NameNode that were yet to be read when events were asked for the last time.
-    lag: int = 0
+    # The last transaction of the NameNode whose events are looked at.
+    txid: int = 0
+    # By the number of the recheck: a transaction of the NameNode after which its directory was seen to be absent.
+    absences: dict[int, int] = field(default_factory=dict)
     # Objects that were removed or restored so far.
     effects: int = 0
 

@@ -1,7 +1,8 @@
 """Which directory an object had that is removed, so that it comes back with that one and with no other.
 
-A bound descriptor has its directory's inode. One that is not bound is new, or its directory went before the mirror looked. It
-gets the inode at its removal, from where its directory lies by then:
+A bound descriptor has its directory's inode. That directory may have been replaced by another one, which went too before the
+mirror looked. One that is not bound is new, or its directory went before the mirror looked. At its removal it is found which
+directory lay there last, from where that lies by then:
 
 - at its own path: a partition outside of its table's directory, whose table went;
 - at the place to which the events took it. A recheck of the kind `missing` keeps that place (`rechecks.follow_missing`) through
@@ -9,7 +10,7 @@ gets the inode at its removal, from where its directory lies by then:
 
 An entry of the journal so has one of three:
 
-- an inode: it comes back when its path has that inode again;
+- an inode: it comes back when its path has that inode again, or the one of the replacement;
 - `GONE`: the directory was deleted for good, and nothing comes back by itself;
 - nothing: no event told of it, since the edits had a gap, or the metastore committed after the deletion. Then names and times
   must tell. The directory comes from the trash, from a place whose names are those of its path, and was not changed after the
@@ -39,7 +40,7 @@ GONE = 0
 
 
 def find(context: Context, paths: Mapping[int, str]) -> dict[int, int | None]:
-    """The inodes of descriptors that are not bound, sd_id to path: an inode, `GONE` or None. Raises NameNodeError."""
+    """The directories that lay last where descriptors point, sd_id to path: an inode, `GONE` or None. Raises NameNodeError."""
     with context.database.reading() as tx:
         own = rechecks.missing_places(tx, list(paths))
         moves = {
@@ -72,7 +73,11 @@ def alike(context: Context, recheck: Recheck, entries: Sequence[Entry]) -> set[i
             if was_trashed(place, one.path):
                 newest.setdefault((one.path, one.name), one)
     there = _there(context, {path for path, _ in newest})
-    known = {(one.path, one.name) for one in entries if one.path in there and there[one.path][0] == one.inode}
+    known = {
+        (one.path, one.name)
+        for one in entries
+        if one.path in there and there[one.path][0] in (one.inode, one.replacement)
+    }
     return {
         one.id
         for key, one in newest.items()

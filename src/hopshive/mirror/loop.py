@@ -59,7 +59,6 @@ class Mirror:
 
     def __init__(self, config: Config, database: Database, namenode: NameNode, metrics: Metrics) -> None:
         self.context = Context(config, database, namenode, metrics)
-        self._txid = 0
         self._saved = 0.0
         self._saved_txid = 0
         self._count_again = 0.0
@@ -88,7 +87,7 @@ class Mirror:
         if position is None:
             self._restart()
         else:
-            self._txid = self._saved_txid = position.txid
+            self.context.txid = self._saved_txid = position.txid
             if position.compared is None:
                 self._compare()
             else:
@@ -120,7 +119,8 @@ class Mirror:
         with self.context.database.transaction() as tx:
             follow.start_at(tx, txid)
         # Not before it is written: who was interrupted finds the same gap again.
-        self._txid = self._saved_txid = txid
+        self.context.txid = self._saved_txid = txid
+        self.context.absences.clear()
         self._compare()
 
     def _compare(self) -> Comparison:
@@ -133,7 +133,7 @@ class Mirror:
     @property
     def txid(self) -> int:
         """The last transaction of the NameNode that was looked at."""
-        return self._txid
+        return self.context.txid
 
     # --- one turn -------------------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Mirror:
             worked = self._follow(batch) or worked
         effects = self.context.effects
         decided = self._decide()
-        if self.context.effects > effects:
+        if self.context.effects > effects or any(txid > self.context.txid for txid in self.context.absences.values()):
             self._ask_again = min(self._ask_again, time.monotonic())
         elif batch is not None and not batch.lag and not decided:
             self._ask_again += REST * min(TURN, time.monotonic() - began)
@@ -174,7 +174,7 @@ class Mirror:
         """Whether there are events to look at; the next step does. Raises as that."""
         if self._batch is None:
             batch = self._events()
-            self._batch = batch if batch is not None and batch.last_txid > self._txid else None
+            self._batch = batch if batch is not None and batch.last_txid > self.context.txid else None
         return self._batch is not None
 
     def _events(self) -> EventBatches | None:
@@ -187,7 +187,7 @@ class Mirror:
         if began < self._ask_again - OWED:
             return None
         try:
-            batch = self.context.namenode.events(self._txid)
+            batch = self.context.namenode.events(self.context.txid)
         except MissingEdits as error:
             log.warning("%s A full comparison follows.", error)
             self._restart()
@@ -218,8 +218,7 @@ class Mirror:
                 follow.save(context, tx, concern, batch.last_txid, at)
             self._saved = time.monotonic()
             self._saved_txid = batch.last_txid
-        self._txid = batch.last_txid
-        context.lag = batch.lag
+        context.txid = batch.last_txid
         context.metrics.lag_events.set(batch.lag)
         context.metrics.lag_seconds.set(max(0.0, time.time() - last / 1000) if batch.lag and last else 0.0)
         return bool(concern) or batch.lag > 0
@@ -235,6 +234,7 @@ class Mirror:
             due = rechecks.due(tx, limit, waiting)
             missing = [group for state in waiting if (group := rechecks.due_missing(tx, limit, state))]
         if not due and not missing:
+            context.absences.clear()
             return False
         if context.namenode.safe_mode():
             if time.monotonic() > self._say_again:

@@ -297,9 +297,25 @@ def _settle_fuse(context: Context, tx: Transaction, state: rechecks.State) -> No
 
 
 def _begin(context: Context, some: Iterable[Recheck], cause: Cause) -> int:
-    """A removal for what rechecks found; it lasts as long as one of them."""
+    """A removal for what rechecks found; it lasts as long as one of them. Raises Later until it is known what led to that."""
+    some = list(some)
+    _hear_first(context, [one.id for one in some if one.removal is None])
     with context.database.transaction() as tx:
         return rechecks.begin(tx, [one.id for one in some], cause)
+
+
+def _hear_first(context: Context, ids: Sequence[int]) -> None:
+    """Raises Later until the events are read that happened before the directories of some rechecks were seen to be absent.
+
+    One of these may have been replaced, and its replacement moved away, since events were read.
+    """
+    fresh = [number for number in ids if number not in context.absences]
+    if fresh:
+        context.absences |= dict.fromkeys(fresh, context.namenode.current_txid())
+    if any(context.absences[number] > context.txid for number in ids):
+        raise Later
+    for number in ids:
+        del context.absences[number]
 
 
 def _remove(context: Context, recheck: Recheck, key: Key | None) -> bool:
@@ -335,9 +351,6 @@ def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound], 
                 limit = context.config.mirror.batch
                 progress = journal.remove_next(tx, removal, sd_ids, context.file_system, limit, inodes)
         except journal.Unknown as unknown:
-            # Where a directory lies is known only when all events are.
-            if context.lag:
-                raise Later from unknown
             inodes |= identity.find(context, unknown.paths)
             continue
         for one in progress.removed:

@@ -81,7 +81,7 @@ def restore(
             if entry.path and inode is None:
                 if not same_inode:
                     problems.append(f"{entry.kind} {entry.name}: its directory {entry.path} is not there.")
-            elif not same_inode or not entry.path or inode == entry.inode or entry.id in alike:
+            elif not same_inode or not entry.path or inode in (entry.inode, entry.replacement) or entry.id in alike:
                 ready.append(entry.id)
         while ready:
             with context.database.transaction() as tx:
