@@ -61,7 +61,7 @@ def plan(namenode: NameNode, removal: Removal, entries: Sequence[Entry], beneath
                 f"The journal does not know which directory {entry.path} was. Move it back by hand, then:"
                 f" hopshive restore --path {entry.path}"
             )
-        inode, source = _last(namenode, entry.inode, entry.replacement)
+        inode, source = lies_now(namenode, entry.inode, entry.replacement)
         if source is None:
             raise CannotUndo(
                 f"The directory of {entry.kind} {entry.name} is nowhere on HDFS any more: its trash was emptied, or it was"
@@ -79,7 +79,7 @@ def plan(namenode: NameNode, removal: Removal, entries: Sequence[Entry], beneath
     return list(moves.values())
 
 
-def _last(namenode: NameNode, inode: int, replacement: int | None) -> tuple[int, str | None]:
+def lies_now(namenode: NameNode, inode: int, replacement: int | None) -> tuple[int, str | None]:
     """The directory that lay there last, as far as it is on HDFS, and where it lies now."""
     if replacement is not None and (source := namenode.path_of(replacement)) is not None:
         return replacement, source

@@ -14,6 +14,7 @@ from hopshive.commands.ask import shown
 from hopshive.commands.base import Site, moment, site_options
 from hopshive.namenode import NameNodeError
 from hopshive.paths import in_trash
+from hopshive.undo import lies_now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +90,7 @@ def _places(site: Site, removals: list[Removal], tops: Mapping[int, Entry | None
             for one in removals:
                 top = tops.get(one.id)
                 if top is not None and top.inode is not None:
-                    lies = namenode.path_of(top.inode)
+                    _, lies = lies_now(namenode, top.inode, top.replacement)
                     # HDFS counts from the hour in which it renames the trash, which comes after the deletion.
                     keeps = lies is not None and in_trash(lies) and interval
                     found[one.id] = Place(lies, (one.event_at or one.begun) + interval if keeps else None)

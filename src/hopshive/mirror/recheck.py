@@ -343,7 +343,8 @@ def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound], 
     Before each further transaction the NameNode is asked again: a directory that came back meanwhile keeps what is left.
     """
     left = list(absent)
-    inodes: dict[int, int | None] = {}
+    paths = {one.sd_id: path for one in left if (path := context.file_system.path_of(one.location))}
+    inodes = identity.find(context, paths) if paths else {}
     while left:
         sd_ids = [one.sd_id for one in left]
         try:
