@@ -107,6 +107,7 @@ class Chooser:
         self._settings = settings
         self._databases = [f"{settings.prefix}_{'abcdefgh'[number]}" for number in range(settings.databases)]
         self._constraints = 0
+        self._users = 0
 
     def next(self, *, engine: bool = False, among: Sequence[str] = ()) -> Step:
         """A step; with `engine`, one that writes data; of some kinds only."""
@@ -451,8 +452,11 @@ class Chooser:
 
     def _grant(self) -> Step | None:
         found = self._table()
-        user = f"user{self._rng.randint(1, 9)}"
-        return Step("grant", {"db": found[0].name, "table": found[1].name, "user": user}) if found else None
+        if found is None:
+            return None
+        # The metastore refuses to grant what somebody has.
+        self._users += 1
+        return Step("grant", {"db": found[0].name, "table": found[1].name, "user": f"user{self._users}"})
 
     def _create_mv(self) -> Step | None:
         found = self._table(("acid",), keys=False)
