@@ -84,7 +84,7 @@ WEIGHTS: Mapping[str, float] = {
     "shell_rm": 0.3,
     "move_away": 2.5,
     "bring_back": 9,
-    "remake": 3,
+    "remake": 4,
     "kill_daemon": 0.8,
     "restart_daemon": 0.4,
     "kill_all_daemons": 0.4,
@@ -690,5 +690,9 @@ class Chooser:
         return Step("bring_back", {"paths": self._rng.sample(paths, len(paths))})
 
     def _remake(self) -> Step | None:
+        """A directory is made again in the place of one that is deleted; at last it is there, or in the trash."""
         found = self._leaf()
-        return Step("remake", {"db": found[0].name, "path": found[1]}) if found else None
+        if found is None:
+            return None
+        back = self._rng.random() < 0.6
+        return Step("remake", {"db": found[0].name, "path": found[1], "times": self._rng.randint(1, 2), "back": back})

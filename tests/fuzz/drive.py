@@ -315,9 +315,13 @@ class Driver:
         for path in step["paths"]:
             self._warehouse.hdfs.move(self._warehouse.hdfs.place_now(self._model.kept[path]), path)
 
-    def _remake(self, step: Step, _: Outcome) -> None:
-        self._warehouse.hdfs.delete(step["path"])
-        self._warehouse.hdfs.mkdir(step["path"])
+    def _remake(self, step: Step, outcome: Outcome) -> None:
+        path = step["path"]
+        for _ in range(step["times"]):
+            self._warehouse.hdfs.delete(path)
+            self._warehouse.hdfs.mkdir(path)
+        if not step["back"]:
+            outcome.places[path] = self._warehouse.hdfs.delete(path, skip_trash=False)
 
     def _tidy(self, step: Step, _: Outcome) -> None:
         for path in step["paths"]:

@@ -278,8 +278,10 @@ def bring_back(model: Model, step: Step, _: Outcome) -> None:
         model.bring_back(path)
 
 
-def remake(model: Model, step: Step, _: Outcome) -> None:
+def remake(model: Model, step: Step, outcome: Outcome) -> None:
     model.remake(step["path"])
+    if step["path"] in outcome.places:
+        model.keep(step["path"], outcome.places[step["path"]])
 
 
 def tidy(model: Model, step: Step, _: Outcome) -> None:

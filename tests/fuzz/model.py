@@ -58,10 +58,8 @@ class Model:
         self._born = itertools.count(1)
         self._removals = itertools.count(1)
         self._arrivals: set[str] = set()
-        # The directories of all objects at the last quiet point: the mirror knows these, and perhaps others.
+        # The directories of all objects at the last quiet point, or those that have gone last since.
         self._seen: dict[str, int | None] = {}
-        # The first directory at each place since then, which the mirror may be bound to.
-        self._first: dict[str, int] = {}
 
     def born(self) -> int:
         """A number for a new object."""
@@ -184,30 +182,12 @@ class Model:
         self.files.delete(path)
 
     def keep(self, path: str, place: str) -> None:
-        """A directory is moved to the trash, or elsewhere, whether the mirror has seen it or not.
-
-        Nobody brings back what was made anew in the place of another one that the mirror is bound to.
-        """
+        """A directory is moved to the trash, or elsewhere, whether the mirror has seen it or not."""
         self._leaving(path)
-        known = not any(self._is_anew(one) for one in self.places() if is_below(one, path))
         self.files.make(place.rpartition("/")[0])
         if not self.files.move(path, place):
             raise AssertionError(f"{path} cannot be kept at {place}")
-        self.kept.pop(path, None)
-        if known:
-            self.kept[path] = place
-
-    def _is_anew(self, path: str) -> bool:
-        """Whether another directory is there than was first since the last quiet point."""
-        node = self.files.id(path)
-        return node is not None and self._first.get(path, node) != node
-
-    def observe(self) -> None:
-        """After each step: remember which directories are there."""
-        for path in self.places():
-            node = self.files.id(path)
-            if node is not None:
-                self._first.setdefault(path, node)
+        self.kept[path] = place
 
     def return_at_once(self, path: str) -> None:
         """A directory went and came back, as often as it may: nobody builds on it before the next quiet point."""
@@ -279,6 +259,9 @@ class Model:
 
     def _leaving(self, path: str) -> None:
         """Remember which directories go: they are what may come back."""
+        self._seen |= {
+            one: node for one in self.places() if is_below(one, path) and (node := self.files.id(one)) is not None
+        }
         for database in self.databases.values():
             for location in database.locations:
                 self._see(database.nodes, location, path)
@@ -309,8 +292,6 @@ class Model:
                 for one in table.partitions.values():
                     one.node = self.files.id(one.path)
         self._seen = {path: self.files.id(path) for path in self.places()}
-        self._first.clear()
-        self.observe()
         return done
 
     def _restore(self, done: Settled) -> None:

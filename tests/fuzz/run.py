@@ -128,7 +128,6 @@ class Run:
             raise Failure([f"{step.kind} was refused: {outcome.error}"])
         before = self._objects(step)
         apply(self.model, step, outcome)
-        self.model.observe()
         self._note(step, before)
         if step.kind != TIDY:
             self.report.steps[step.kind] += 1
