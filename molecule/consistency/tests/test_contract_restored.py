@@ -166,6 +166,50 @@ def test_what_comes_and_goes_faster_than_it_is_looked_at_comes_back(db: OwnDatab
     assert db.rows("t") == [(1, 1), (2, 2)]
 
 
+@pytest.mark.parametrize("back", ["the old one", "the last one"])
+def test_of_a_directory_and_its_replacement_the_first_that_returns_has_the_metadata(db: OwnDatabase, back: str) -> None:
+    with_table(db, "external")
+    before, path = metadata(db.warehouse, ignore=WRITE_IDS), db.path("t", "p=1")
+    places = []
+    # Nobody looks in between.
+    for cleaner in db.warehouse.cleaners:
+        cleaner.stop()
+    try:
+        for _ in range(3):
+            places.append(db.warehouse.hdfs.delete(path, skip_trash=False))
+            db.warehouse.hdfs.mkdir(path)
+        places.append(db.warehouse.hdfs.delete(path, skip_trash=False))
+    finally:
+        for cleaner in db.warehouse.cleaners:
+            cleaner.start()
+    db.warehouse.wait_leader()
+    db.warehouse.wait_quiet()
+    assert db.partitions("t") == ["p=2"]
+    first, second = places[:: 3 if back == "the old one" else -3]
+    db.warehouse.hdfs.move(first, path)
+    db.warehouse.wait_quiet()
+    assert differences(before, metadata(db.warehouse, ignore=WRITE_IDS)) == {}
+    assert db.rows("t") == ([(1, 1), (2, 2)] if back == "the old one" else [(2, 2)])
+    db.warehouse.hdfs.delete(path, skip_trash=False)
+    db.warehouse.wait_quiet()
+    db.warehouse.hdfs.move(second, path)
+    db.warehouse.wait_quiet()
+    assert db.partitions("t") == ["p=2"]
+
+
+def test_a_partition_that_spark_overwrote_and_that_went_at_once_comes_back(db: OwnDatabase) -> None:
+    with_table(db, "external")
+    db.warehouse.spark(f"INSERT OVERWRITE {db.name}.t PARTITION (p = 1) SELECT 10")
+    before, path = metadata(db.warehouse, ignore=WRITE_IDS), db.path("t", "p=1")
+    db.warehouse.hdfs.delete(path, skip_trash=False)
+    db.warehouse.wait_quiet()
+    assert db.partitions("t") == ["p=2"]
+    db.warehouse.hdfs.restore_from_trash(path)
+    db.warehouse.wait_quiet()
+    assert differences(before, metadata(db.warehouse, ignore=WRITE_IDS)) == {}
+    assert db.spark_rows("t") == [(2, 2), (10, 1)]
+
+
 def test_partitions_that_were_made_and_deleted_while_nobody_led_come_back_with_their_table(db: OwnDatabase) -> None:
     with_table(db, "external")
     for cleaner in db.warehouse.cleaners:
