@@ -23,4 +23,6 @@ def test_each_make_target_exists(page: Path) -> None:
 
 
 def test_the_readme_fits_on_two_screens() -> None:
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 80
+    # Without comments, which no reader sees.
+    seen = re.sub(r"(?ms)^<!--.*?-->\n", "", (ROOT / "README.md").read_text())
+    assert len(seen.splitlines()) <= 80

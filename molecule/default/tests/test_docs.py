@@ -1,0 +1,90 @@
+"""Every command of the pages that a reader follows runs on the scenario's lab, and prints what the page shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.docs.not_run import REASONS, pattern_of
+from tests.docs.page import PAGES, ROOT, Block, Command, read
+from tests.docs.reader import Reader
+from tests.warehouse import read_lab
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BLOCKS = [block for page in PAGES for block in read(page)]
+LEFT_OUT = {
+    command.text: REASONS[pattern]
+    for block in BLOCKS
+    for command in block.commands
+    if (pattern := pattern_of(command.text))
+}
+RUN = [block for block in BLOCKS if any(command.text not in LEFT_OUT for command in block.commands)]
+
+
+def a_reader(config: pytest.Config) -> Reader:
+    inventory = Path(config.getoption("--ansible-inventory"))
+    return Reader(read_lab(ROOT / "inventories/lab"), read_lab(inventory))
+
+
+@pytest.fixture(name="reader", scope="module")
+def reader_of_each_page(request: pytest.FixtureRequest) -> Iterator[dict[str, Reader]]:
+    """By page: what a page opens and prints is no other's."""
+    readers = {page: a_reader(request.config) for page in PAGES}
+    yield readers
+    for one in readers.values():
+        one.close()
+
+
+def test_what_is_not_run_is_printed_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        print("\nNot run, of the pages' commands:")
+        for text, why in LEFT_OUT.items():
+            print(f"  {text}: {why}")
+
+
+@pytest.mark.parametrize("block", RUN, ids=lambda block: block.name)
+def test_a_block_does_what_the_page_says(reader: dict[str, Reader], block: Block) -> None:
+    reader[block.page].follow(block, frozenset(LEFT_OUT))
+    # Each page's last block leaves nothing open for the next page.
+    if block == [one for one in RUN if one.page == block.page][-1]:
+        reader[block.page].close()
+
+
+def printed_ways(inventory: str) -> str:
+    """What `make lab` ends with, of the role that prints it."""
+    run = subprocess.run(
+        ["ansible", "--inventory", inventory, "localhost", "-m", "include_role", "-a", "name=lab tasks_from=connect"],
+        cwd=ROOT,
+        env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_FORCE_COLOR": "false"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def test_each_way_in_that_make_lab_prints_leads_in(request: pytest.FixtureRequest, reader: dict[str, Reader]) -> None:
+    said = printed_ways(request.config.getoption("--ansible-inventory"))
+    quickstart = reader["docs/quickstart.md"]
+    tried = {quickstart.here(command.text) for block in RUN for command in block.commands}
+    ways = re.findall(r"docker exec .*", said)
+    pages = re.findall(r"http://\S+", said)
+    assert len(ways) == 4
+    assert len(pages) == 5
+    one = a_reader(request.config)
+    for way in ways:
+        # The others stand in the quick start, where they were tried.
+        if way not in tried:
+            one.follow(Block("make lab", 0, "cell", (Command(0, way),)))
+    one.close()
+    for page in pages:
+        assert urllib.request.urlopen(page, timeout=30).status == 200, page  # noqa: S310 - http, see above
