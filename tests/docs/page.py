@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # Of these every command is run, or stands in tests/docs/not_run.py.
-PAGES = ("README.md", "docs/quickstart.md")
+PAGES = ("README.md", *(f"docs/{name}.md" for name in ("quickstart", "lab", "job", "consistency", "cleaner")))
 # What a command in a cell of a table begins with.
 PROGRAMS = ("ansible-playbook", "beeline", "docker", "hdfs", "hopshive", "make", "pyspark", "spark-submit", "yarn")
 
@@ -33,10 +33,10 @@ class Block:
 
     page: str
     line: int
-    # Of the fence: empty or console is a shell's; `cell` a command that stands in a line, `run` one that the reader does not see.
+    # Of the fence: empty or console is a shell's; `table`, `sentence` where they stand in a line, `run` if no reader sees them.
     language: str
     commands: tuple[Command, ...]
-    # Parts of what is shown whose numbers and hosts are others each time.
+    # Parts of what is shown whose numbers and hosts are others each time, or `part = regular expression`.
     varies: tuple[str, ...] = ()
     # Exit codes that are not 0, by how the command begins.
     exits: tuple[tuple[str, int], ...] = ()
@@ -91,11 +91,21 @@ def parse(page: str, text: str) -> list[Block]:
             else:
                 raise BadPage(f"{page}:{first + 1}: a comment for the tests begins with one of {', '.join(_MARKS)}")
             continue
+        if line.startswith("|"):
+            while at < len(lines) and lines[at].startswith("|"):
+                at += 1
+            commands = [
+                Command(number, text.replace("\\|", "|"))
+                for number in range(first + 1, at + 1)
+                for text in _CELL.findall(lines[number - 1])
+            ]
+            if commands or marks:
+                blocks.append(_block(page, first + 1, "table", commands, marks))
+            marks = []
+            continue
         if marks and line.strip():
             raise BadPage(f"{page}:{first + 1}: a mark stands right before its block")
-        found = [*_CELL.findall(line)] if line.startswith("|") else []
-        found += [span for span in _SPAN.findall(line) if span not in found]
-        blocks += [Block(page, at + 1, "cell", (Command(at + 1, one.replace("\\|", "|")),)) for one in found]
+        blocks += [Block(page, at + 1, "sentence", (Command(at + 1, text),)) for text in _SPAN.findall(line)]
         at += 1
     return blocks
 
@@ -133,7 +143,7 @@ def _block(page: str, line: int, language: str, commands: list[Command], marks: 
             raise BadPage(f"{page}:{line}: exit: {text} is no code and the beginning of a command")
         exits.append((begin.strip(), int(code)))
     whole = "\n".join(part for command in commands for part in (command.text, *(command.shown or ())))
-    if unknown := [part for part in values("varies") if part not in whole]:
+    if unknown := [part for part in values("varies") if part.split(" = ")[0] not in whole]:
         raise BadPage(f"{page}:{line}: varies: {unknown[0]} does not stand there")
     return Block(page, line, language, tuple(commands), tuple(values("varies")), tuple(exits), tuple(values("shows")))
 

@@ -37,7 +37,10 @@ def lines_of(text: str) -> list[str]:
 
 
 def compare(shown: Sequence[str], printed: str, varies: Sequence[str] = (), hosts: Sequence[str] = ()) -> Comparison:
-    """A line `...` is any number of lines, `...` in a line any text; numbers and hosts in `varies` may be others."""
+    """A line `...` is any number of lines, `...` in a line any text; numbers and hosts in `varies` may be others.
+
+    `part = pattern` in `varies` says by a regular expression what else may stand there.
+    """
     expected = lines_of("\n".join(shown))
     actual = "".join(f"{line}\n" for line in lines_of(printed))
     names: dict[str, str] = {}
@@ -54,7 +57,9 @@ def compare(shown: Sequence[str], printed: str, varies: Sequence[str] = (), host
 
 def _pattern(line: str, varies: Sequence[str], hosts: Sequence[str], names: dict[str, str]) -> str:
     """A regular expression for a line; `names` gets the group of each part that varies."""
-    phrases = sorted((" ".join(phrase.split()) for phrase in varies), key=len, reverse=True)
+    pairs = [phrase.split(" = ") for phrase in varies]
+    patterns = {" ".join(pair[0].split()): pair[1] if pair[1:] else _others(pair[0], hosts) for pair in pairs}
+    phrases = sorted(patterns, key=len, reverse=True)
     tokens = [r"\.\.\.", *(source for source, _ in ALWAYS)]
     tokens += [rf"(?<![\w.]){re.escape(phrase)}(?![\w])" for phrase in phrases]
     result = ""
@@ -66,7 +71,7 @@ def _pattern(line: str, varies: Sequence[str], hosts: Sequence[str], names: dict
         elif always := next((target for source, target in ALWAYS if re.fullmatch(source, part)), None):
             result += always
         else:
-            text = _others(part, hosts)
+            text = patterns[part]
             if part in names.values():
                 result += text
             else:
@@ -77,7 +82,7 @@ def _pattern(line: str, varies: Sequence[str], hosts: Sequence[str], names: dict
 
 def _others(phrase: str, hosts: Sequence[str]) -> str:
     """Any number where one stands, any host where one stands."""
-    result = ""
+    result, phrase = "", " ".join(phrase.split())
     host = "|".join(map(re.escape, hosts)) or r"(?!)"
     for index, part in enumerate(re.split(rf"({host}|{_NUMBER.pattern})", phrase)):
         if index % 2 == 0:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
+from jobs.flights.job import arguments
 from tests.docs.not_run import REASONS, pattern_of
 from tests.docs.page import PAGES, BadPage, Block, Command, parse, read
 from tests.docs.reader import Reader, follows, shell_of
@@ -50,9 +52,14 @@ def test_statements_stand_in_fences_of_their_language() -> None:
     assert block.shows == ("| 1 |", "a b")
 
 
-def test_a_cell_that_begins_with_a_command_is_one() -> None:
-    text = "| `hopshive status`, `--json` | as `make lab` says |\n| `hopshive-edge` | a host |\n| `make x \\| y` | |\n"
-    assert [block.commands[0].text for block in parse("page.md", text)] == ["hopshive status", "make x | y"]
+def test_cells_that_begin_with_a_command_are_one_block() -> None:
+    text = (
+        "<!-- exit: 3 hopshive status -->\n| say | |\n|---|---|\n| `hopshive status`, `--json` | as `make lab` says |\n"
+    )
+    block = only(text + "| `hopshive-edge` | a host |\n| `make x \\| y` | |\n")
+    assert (block.line, block.language) == (2, "table")
+    assert block.commands == (Command(4, "hopshive status"), Command(6, "make x | y"))
+    assert block.exit_code(block.commands[0]) == 3
 
 
 def test_a_command_in_a_sentence_is_one_with_its_host() -> None:
@@ -99,6 +106,12 @@ def test_each_reason_is_that_of_a_command() -> None:
     assert set(REASONS) - {pattern_of(command) for command in commands} == set()
 
 
+def test_the_command_of_the_job_has_options_that_the_job_knows() -> None:
+    (command,) = [one.text for block in read("docs/job.md") for one in block.commands if "nycflights.py" in one.text]
+    given = arguments(shlex.split(command.partition("nycflights.py ")[2]))
+    assert (given.hive_url.split("/")[0], str(given.json)) == ("jdbc:hive2:", "/tmp/nycflights.json")  # noqa: S108
+
+
 # What is the same.
 
 
@@ -133,6 +146,12 @@ def test_what_varies_has_other_numbers_and_hosts_and_nothing_else() -> None:
     assert compare(shown, "leader lab-worker, era 12\n", varies, hosts).line is not None
     assert compare(shown, "leader lab-other, epoch 12\n", varies, hosts).line is not None
     assert compare(["| 2 |", "after 12 s"], "| 3 |\nafter 1.5 s\n", ["after 12 s"]).line == "| 2 |"
+
+
+def test_what_varies_more_than_that_has_a_pattern() -> None:
+    varies = [r"0 events = \d+ events(, [\d.]+ s)?"]
+    assert compare(["lag  0 events"], "lag 33 events, 0.6 s\n", varies).line is None
+    assert compare(["lag  0 events"], "lag some events\n", varies).line is not None
 
 
 def test_what_stood_in_the_place_of_a_number_is_told() -> None:

@@ -1,4 +1,7 @@
-"""Every command of the pages that a reader follows runs on the scenario's lab, and prints what the page shows."""
+"""Every command of the pages that a reader follows runs on the scenario's lab, and prints what the page shows.
+
+By the alphabet it follows test_job.py, whose tables the quick start reads.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ def test_each_way_in_that_make_lab_prints_leads_in(request: pytest.FixtureReques
     for way in ways:
         # The others stand in the quick start, where they were tried.
         if way not in tried:
-            one.follow(Block("make lab", 0, "cell", (Command(0, way),)))
+            one.follow(Block("make lab", 0, "sentence", (Command(0, way),)))
     one.close()
     for page in pages:
         assert urllib.request.urlopen(page, timeout=30).status == 200, page  # noqa: S310 - http, see above
