@@ -102,13 +102,34 @@ options:
     type: bool
     default: false
   drain:
-    description: Of V(kind=server2), for how many seconds its statements are waited for before the restart. 0 does not wait.
+    description:
+      - Of V(kind=server2), for how many seconds its statements are waited for before the restart. 0 does not wait.
+      - With O(others), and without O(degraded), it is taken out of O(discovery) before.
+      - The transactions of statements that are cut off are aborted.
     type: int
     default: 0
   drain_port:
     description: Of V(kind=server2), the port of its web UI, which lists the statements.
     type: int
     default: 0
+  discovery:
+    description: As of M(hopshive_discovery).
+    type: dict
+    suboptions:
+      command:
+        description: As O(discovery) of M(hopshive_discovery).
+        type: list
+        elements: str
+        required: true
+      namespace:
+        description: As of M(hopshive_discovery).
+        type: str
+        required: true
+  metastores:
+    description: Of V(kind=server2), where the metastores are, C(host:port) each, which abort transactions.
+    type: list
+    elements: str
+    default: []
   timeout:
     description: How long it may take until it answers, in seconds.
     type: int
@@ -150,7 +171,7 @@ started:
   type: bool
   sample: false
 cut_off:
-  description: The statements of a HiveServer2 that the restart ended, since they ran longer than O(drain).
+  description: The statements of a HiveServer2 that the restart ended, since they ran longer than O(drain). A warning names each.
   returned: if it ran
   type: list
   elements: str
@@ -163,6 +184,7 @@ waited:
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ansible.module_utils.hopshive_module import importing, start
 
@@ -190,10 +212,20 @@ def unused_check(target: health.Target, others: Sequence[str]) -> Callable[[], N
     return (lambda: health.wait_unused(target, hosts, LEAVE)) if target.kind == "ndb_sql" else None
 
 
-def idle_check(host: str, port: int, limit: int) -> Callable[[], Sequence[str]] | None:
-    """Of a HiveServer2, that it runs no statement."""
-    base = f"http://{host}:{port}"
-    return (lambda: [str(left) for left in draining.drain(lambda: draining.running(base), limit)]) if port else None
+def drain_of(parameters: dict[str, Any], run: rolling.Run) -> draining.Server2 | None:
+    """Of a HiveServer2, how its statements come to their end."""
+    if not parameters["drain_port"]:
+        return None
+    found = parameters["discovery"]
+    return draining.Server2(
+        host=parameters["host"],
+        web_port=parameters["drain_port"],
+        port=parameters["port"],
+        limit=parameters["drain"],
+        run=run,
+        discovery=draining.Discovery(found["command"], found["namespace"], parameters["host"]) if found else None,
+        metastores=parameters["metastores"],
+    )
 
 
 def main() -> None:
@@ -225,6 +257,14 @@ def main() -> None:
             "degraded": {"type": "bool", "default": False},
             "drain": {"type": "int", "default": 0},
             "drain_port": {"type": "int", "default": 0},
+            "discovery": {
+                "type": "dict",
+                "options": {
+                    "command": {"type": "list", "elements": "str", "required": True},
+                    "namespace": {"type": "str", "required": True},
+                },
+            },
+            "metastores": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "int", "default": 180},
         },
     )
@@ -244,6 +284,8 @@ def main() -> None:
     for user in parameters["users"]:
         own = health.Target(kind=user["kind"], host=parameters["host"], port=user["port"])
         users[user["unit"]] = rolling.Questions(own, [health.at(own, other) for other in user["others"]])
+    drain = drain_of(parameters, module.run_command)
+    failed = ""
     try:
         rolled = rolling.restart(
             parameters["unit"],
@@ -254,7 +296,7 @@ def main() -> None:
                 others_command=parameters["others_command"],
                 **edits_checks(target),
                 unused=unused_check(target, parameters["others"]),
-                idle=idle_check(parameters["host"], parameters["drain_port"], parameters["drain"]),
+                drain=drain,
             ),
             module.run_command,
             parameters["timeout"],
@@ -263,13 +305,14 @@ def main() -> None:
             degraded=parameters["degraded"],
         )
     except rolling.RollError as error:
-        module.fail_json(msg=str(error))
-    for statement in rolled.cut_off:
-        module.warn(
-            f"The restart of {parameters['unit']} cut off a statement that ran for longer than the drain timeout: {statement}"
-        )
+        failed = str(error)
+    for sentence in drain.told if drain else ():
+        module.warn(sentence)
+    if failed:
+        module.fail_json(msg=failed)
+    cut_off = [str(statement) for statement in drain.cut_off] if drain else []
     answer = {"waited": rolled.answer.waited, "facts": rolled.answer.facts} if rolled.answer else {}
-    module.exit_json(changed=True, started=rolled.started, cut_off=list(rolled.cut_off), **answer)
+    module.exit_json(changed=True, started=rolled.started, cut_off=cut_off, **answer)
 
 
 if __name__ == "__main__":

@@ -411,6 +411,17 @@ def metastore_start(host: str, port: int, timeout: float) -> float:
     return float(answer[0])
 
 
+def call_metastore(place: str, method: str, arguments: Fields, timeout: float) -> dict[int, Any]:
+    """Call a method of the metastore at `host:port` that returns a struct, or nothing; what it returned. Raises NoAnswer."""
+    host, _, port = place.rpartition(":")
+    with _connect(host, int(port), timeout) as connection, _thrift():
+        result = call(connection, method, arguments)
+    if result.keys() - {0}:
+        raise NoAnswer(f"{method}: {_message(result)}")
+    value: dict[int, Any] = result.get(0, {})
+    return value
+
+
 @contextmanager
 def _thrift() -> Iterator[None]:
     try:

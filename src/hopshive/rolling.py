@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hopshive.health import NoAnswer, WrongAnswer, wait_for
 
@@ -34,14 +34,26 @@ class RollError(Exception):
 
 @dataclass(frozen=True)
 class Rolled:
-    """What was done: a unit that did not run was `started` and not waited for; else `answer` is what it said afterwards.
-
-    `cut_off` is what it still ran when it was restarted.
-    """
+    """What was done: a unit that did not run was `started` and not waited for; else `answer` is what it said afterwards."""
 
     started: bool
     answer: Answer | None = None
-    cut_off: Sequence[str] = ()
+
+
+class Drain(Protocol):
+    """How the work of a replica ends before its restart. No method raises: the drain itself keeps what the operator must know."""
+
+    def leave(self) -> bool:
+        """Send no client to this replica until it was restarted, if that can be; only called if there are others."""
+
+    def wait(self) -> None:
+        """Wait, as long as it may take, for the end of what it runs."""
+
+    def stopping(self) -> None:
+        """Watch what it still ends: it was told to stop."""
+
+    def stopped(self) -> None:
+        """Clear up what it left open: its process is gone."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +63,7 @@ class Questions:
     Either `own` and `others` are asked, or commands are run that exit with 0: `own_command` for this replica,
     `others_command` for all others. Commands bound their time themselves. Afterwards come the checks, each with the seconds that
     it may take; they raise NoAnswer. `unused` waits, as long as it likes, until nobody works with this replica who can work with
-    another one. `idle` waits, as long as it may, for the end of what this replica runs, and
-    returns what still runs.
+    another one. `drain` brings what this replica runs to its end.
     """
 
     own: Target | None = None
@@ -62,7 +73,7 @@ class Questions:
     own_check: Check | None = None
     others_check: Check | None = None
     unused: Callable[[], None] | None = None
-    idle: Callable[[], Sequence[str]] | None = None
+    drain: Drain | None = None
 
 
 def restart(
@@ -87,9 +98,8 @@ def restart(
     run(["systemctl", "reset-failed", f"{unit}.service"])
     _must(run, ["systemctl", "daemon-reload"])
     running = _runs(run, unit)
-    restarting = ["systemctl", "restart", f"{unit}.service"]
     if not running:
-        _must(run, restarting)
+        _must(run, ["systemctl", "restart", f"{unit}.service"])
         return Rolled(started=True)
     if degraded:
         users = {}
@@ -97,14 +107,16 @@ def restart(
         users = {user: asked for user, asked in users.items() if asked.others and _runs(run, user)}
         _spare(unit, [questions, *users.values()], run, wait, min(timeout, OTHERS_TIMEOUT), may_be_down)
         _leave(unit, questions, wait)
-    cut_off = _idle(questions)
-    if questions.idle and not degraded:
-        # The wait may have taken an hour.
-        _spare(unit, [questions], run, wait, min(timeout, OTHERS_TIMEOUT), may_be_down)
+    if questions.drain:
+        left = bool(questions.others) and not degraded and questions.drain.leave()
+        questions.drain.wait()
+        # The wait may have taken an hour. One that has left is found again by its restart alone, so nothing holds that up.
+        if not left and not degraded:
+            _spare(unit, [questions], run, wait, min(timeout, OTHERS_TIMEOUT), may_be_down)
     try:
         for user in users:
             _must(run, ["systemctl", "stop", f"{user}.service"])
-        _must(run, restarting)
+        _end(unit, questions.drain, run)
         answer = _back(unit, run, questions, wait, timeout)
     finally:
         # Whatever became of it: they may work with another one.
@@ -112,7 +124,20 @@ def restart(
             run(["systemctl", "start", f"{user}.service"])
     for user, asked in users.items():
         _back(user, run, asked, wait, timeout)
-    return Rolled(started=False, answer=answer, cut_off=cut_off)
+    return Rolled(started=False, answer=answer)
+
+
+def _end(unit: str, drain: Drain | None, run: Run) -> None:
+    """Restart it, and wait until its new process runs; with a drain there is something to be done meanwhile."""
+    if not drain:
+        _must(run, ["systemctl", "restart", f"{unit}.service"])
+        return
+    # All that follows is systemd's, whatever becomes of who asked for it.
+    _must(run, ["systemctl", "restart", "--no-block", f"{unit}.service"])
+    drain.stopping()
+    # Becomes part of that restart, if it still goes on.
+    _must(run, ["systemctl", "start", f"{unit}.service"])
+    drain.stopped()
 
 
 def _spare(unit: str, asked: Sequence[Questions], run: Run, wait: Wait, timeout: float, may_be_down: int) -> None:
@@ -162,14 +187,6 @@ def _leave(unit: str, questions: Questions, wait: Wait) -> None:
             f"{unit} was not restarted, because others work with it who would see failed calls. {error} They return to their own"
             " replica by themselves, if that answers; or say -e cluster_roll_degraded=true."
         ) from None
-
-
-def _idle(questions: Questions) -> Sequence[str]:
-    """What it still runs after the wait; one that does not answer cannot be asked, and only a restart mends it."""
-    try:
-        return questions.idle() if questions.idle else ()
-    except (NoAnswer, WrongAnswer):
-        return ()
 
 
 def _answers(wait: Wait, target: Target, timeout: float = 0) -> bool:

@@ -1,17 +1,33 @@
-"""Which statements a restart of a HiveServer2 waits for, and how long."""
+"""Which statements a restart of a HiveServer2 waits for, how long, and what becomes of those that it cuts off."""
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive.draining import PAUSE, Statement, drain, statements
+from hopshive.draining import (
+    GRACE,
+    PAUSE,
+    Discovery,
+    Server2,
+    Statement,
+    drain,
+    leave,
+    listens,
+    settle,
+    statements,
+    stopping,
+)
 from hopshive.health import NoAnswer
+from hopshive.locks import Process, transactions, unlocked
+from tests.servers import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+PROCESS = Process("hive", "one")
 ONE = Statement("q1", "spark", "SELECT 1")
 
 
@@ -94,3 +110,121 @@ def test_a_web_ui_that_hangs_ends_it() -> None:
     clock = Clock()
     with pytest.raises(NoAnswer):
         drain(looks([ONE], None, None, None, [ONE]), 3600, clock.now, clock.sleep)
+
+
+def test_what_runs_when_it_stops_after_its_grace_is_cut_off() -> None:
+    clock = Clock()
+    assert stopping(lambda: [ONE], lambda: clock.time < GRACE + 1, clock.now, clock.sleep) == [ONE]
+
+
+def test_one_that_stops_sooner_had_nothing_left_to_run() -> None:
+    clock = Clock()
+    assert stopping(lambda: [ONE], lambda: clock.time < GRACE - 1, clock.now, clock.sleep) == []
+
+
+def test_what_ends_within_the_grace_is_not_cut_off() -> None:
+    """An idle cursor keeps it as long as a statement would."""
+    clock = Clock()
+    look = lambda: [ONE] if clock.time < 3 else []  # noqa: E731 - as short as what it stands for
+    assert stopping(look, lambda: clock.time < GRACE + 1, clock.now, clock.sleep) == []
+
+
+def test_a_web_ui_that_ends_first_takes_nothing_back() -> None:
+    clock = Clock()
+    answers = looks([ONE], *[None] * 100)
+    assert stopping(answers, lambda: clock.time < GRACE + 1, clock.now, clock.sleep) == [ONE]
+
+
+def test_who_listens_is_seen_without_a_connection() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert listens(port)
+    assert not listens(port)
+
+
+def test_one_that_cannot_say_what_it_runs_is_not_waited_for() -> None:
+    nowhere = Server2("127.0.0.1", free_port(), free_port(), 3600, ZooKeeper().run)
+    nowhere.wait()
+    nowhere.stopping()
+    nowhere.stopped()
+    assert (nowhere.cut_off, nowhere.told) == ([], [])
+
+
+LISTED = """Connecting to zk1:2181
+
+WATCHER::
+
+[serverUri=one:10000;version=4.0.1;sequence=0000000007, serverUri=one.two:10000;version=4.0.1;sequence=0000000006]
+"""
+DISCOVERY = Discovery(["zkCli", "-server", "zk1:2181"], "hiveserver2", "one")
+
+
+class ZooKeeper:
+    """Its command line."""
+
+    def __init__(self, fails: str = "") -> None:
+        self.fails = fails
+        self.deleted: list[str] = []
+
+    def run(self, command: Sequence[str]) -> tuple[int, str, str]:
+        assert command[:-2] == DISCOVERY.command
+        verb, path = command[-2:]
+        if verb == self.fails:
+            return 1, "", "a line of its log\nKeeperErrorCode = ConnectionLoss\n"
+        if verb == "delete":
+            self.deleted.append(path)
+        return 0, LISTED if path == "/hiveserver2" else "", ""
+
+
+def test_it_leaves_the_discovery_and_the_others_stay() -> None:
+    zookeeper = ZooKeeper()
+    assert leave(DISCOVERY, zookeeper.run) == ["serverUri=one:10000;version=4.0.1;sequence=0000000007"]
+    assert zookeeper.deleted == ["/hiveserver2/serverUri=one:10000;version=4.0.1;sequence=0000000007"]
+
+
+@pytest.mark.parametrize("fails", ["ls", "delete"])
+def test_one_that_cannot_leave_is_restarted_all_the_same_and_told(fails: str) -> None:
+    server = Server2("one", 10002, 10000, 30, ZooKeeper(fails).run, DISCOVERY)
+    assert not server.leave()
+    (sentence,) = server.told
+    assert "was not taken out of the discovery" in sentence
+    assert sentence.endswith("KeeperErrorCode = ConnectionLoss")
+
+
+def test_the_transactions_of_a_query_are_those_that_hold_its_locks() -> None:
+    locks: list[dict[int, Any]] = [
+        {7: 17, 13: b"q1"},
+        {7: 17, 13: b"q1"},
+        {7: 18, 13: b"q2"},
+        {7: 0, 13: b"q1"},
+        {13: b"q1"},
+        {7: 19},
+    ]
+    assert transactions(locks, {"q1"}) == {"q1": [17]}
+
+
+def test_a_transaction_without_locks_is_known_by_its_process_alone() -> None:
+    states = {"open": 3, "aborted": 2}
+    opened: list[dict[int, Any]] = [
+        {1: number, 2: states[state], 3: user, 4: host}
+        for number, state, user, host in (
+            (17, "open", b"hive", b"one"),
+            (18, "aborted", b"hive", b"one"),
+            (19, "open", b"spark", b"one"),
+            (20, "open", b"hive", b"two"),
+            (21, "open", b"hive", b"one"),
+        )
+    ]
+    assert unlocked(opened, [{7: 21, 13: b"q2"}], PROCESS) == {17}
+
+
+def test_without_a_metastore_a_transaction_that_stays_is_told() -> None:
+    (sentence,) = settle([ONE], PROCESS, [])
+    assert sentence.startswith(
+        "The restart cut off a statement that ran for longer than server2_drain_timeout: q1 of spark: SELECT 1."
+    )
+    assert "Its transaction stays open until hive.txn.timeout" in sentence
+
+
+def test_nothing_is_told_where_nothing_was_cut_off() -> None:
+    assert settle([], PROCESS, []) == []

@@ -255,22 +255,68 @@ def test_one_that_cannot_be_asked_who_works_with_it_is_mended_by_its_restart() -
     assert not restart("ndb-sql", asked, host.run, 180, wait=host.wait).started
 
 
-def test_what_it_runs_is_waited_for_before_the_restart_and_what_is_cut_off_is_told() -> None:
+class Drained:
+    """What a drain is asked for, in the order of what is done on the host."""
+
+    def __init__(self, host: Host, leaves: bool = True) -> None:
+        self.host = host
+        self.leaves = leaves
+
+    def leave(self) -> bool:
+        self.host.done.append("leave")
+        return self.leaves
+
+    def wait(self) -> None:
+        self.host.done.append("wait")
+
+    def stopping(self) -> None:
+        self.host.done.append("stopping")
+
+    def stopped(self) -> None:
+        self.host.done.append("stopped")
+
+
+ENDING = ["wait", "restart", "stopping", "start", "stopped", "one 180"]
+
+
+def test_what_it_runs_is_waited_for_before_the_restart_and_what_is_left_is_cleared_up() -> None:
     host = Host()
-
-    def idle() -> list[str]:
-        host.done.append("idle")
-        return ["q1"]
-
-    rolled = restart("hive-server2", Questions(OWN, idle=idle), host.run, 180, wait=host.wait)
-    assert host.done.index("idle") < host.done.index("restart")
-    assert rolled.cut_off == ["q1"]
+    restart("hive-server2", Questions(OWN, drain=Drained(host)), host.run, 180, wait=host.wait)
+    assert host.done[3:] == ENDING
 
 
-def test_one_that_cannot_say_what_it_runs_is_restarted() -> None:
+def test_where_there_are_others_clients_are_sent_there_first() -> None:
     host = Host()
+    restart("hive-server2", Questions(OWN, OTHERS[:1], drain=Drained(host)), host.run, 180, wait=host.wait)
+    assert host.done[3:] == [f"two {OTHERS_TIMEOUT:g}", "leave", *ENDING]
 
-    def idle() -> list[str]:
-        raise NoAnswer("no web UI")
 
-    assert restart("hive-server2", Questions(OWN, idle=idle), host.run, 180, wait=host.wait).cut_off == ()
+def test_where_another_one_may_be_down_clients_are_still_sent_to_this_one() -> None:
+    host = Host(down=["two"])
+    asked = Questions(OWN, OTHERS[:1], drain=Drained(host))
+    restart("hive-server2", asked, host.run, 180, degraded=True, wait=host.wait)
+    assert host.done[3:] == ENDING
+
+
+@pytest.mark.parametrize(("leaves", "restarted"), [(True, True), (False, False)])
+def test_another_one_that_goes_down_meanwhile_is_seen_while_clients_are_sent_here(
+    leaves: bool, restarted: bool
+) -> None:
+    """One that has left the discovery comes back there by its restart alone."""
+
+    class Falling(Drained):
+        def wait(self) -> None:
+            self.host.down.add("two")
+
+    host = Host()
+    asked = Questions(OWN, OTHERS[:1], drain=Falling(host, leaves))
+    with nullcontext() if restarted else pytest.raises(RollError, match="another replica is down"):
+        restart("hive-server2", asked, host.run, 180, wait=host.wait)
+    assert ("restart" in host.done) == restarted
+
+
+def test_what_is_left_is_cleared_up_although_it_does_not_come_back() -> None:
+    host = Host(down=["one"])
+    with pytest.raises(RollError, match="did not come back"):
+        restart("hive-server2", Questions(OWN, drain=Drained(host)), host.run, 180, wait=host.wait)
+    assert "stopped" in host.done

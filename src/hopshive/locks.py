@@ -1,0 +1,107 @@
+"""Transactions of statements that ended with their HiveServer2, aborted through a metastore over Thrift.
+
+Numbers of fields are those of hive_metastore.thrift (Hive 4.0). HiveServer2 (DbTxnManager) asks for the locks of a statement with
+the query's id, and its transaction holds them to its end. The transaction itself names only the host and the user of the process.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hopshive.health import NoAnswer, call_metastore
+from hopshive.thrift_wire import TType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+# For one answer, in seconds.
+TIMEOUT = 30.0
+# A transaction that holds no lock for so long, in seconds, was not about to ask for one.
+SETTLED = 2.0
+# ShowLocksResponseElement; TxnInfo; TxnState.
+_TXNID, _AGENT_INFO = 7, 13
+_ID, _STATE, _USER, _HOST = 1, 2, 3, 4
+_OPEN = 3
+
+
+@dataclass(frozen=True)
+class Process:
+    """The user and the host of a HiveServer2, as its transactions name them."""
+
+    user: str
+    host: str
+
+
+def abort(
+    queries: Collection[str],
+    process: Process,
+    metastores: Iterable[str],
+    sleep: Callable[[float], None] = time.sleep,
+) -> dict[str, list[int]]:
+    """Abort the open transactions of some queries of a process that is gone; their numbers by the query's id.
+
+    Queries without a lock, which were being compiled or read no table, cannot be told apart: each of them gets all transactions
+    of the process that hold none. `metastores` are `host:port`, any may be down. Raises NoAnswer.
+    """
+    errors = []
+    for place in metastores:
+        try:
+            found = _abort(place, queries, process, sleep)
+        except NoAnswer as error:
+            errors.append(f"The metastore at {place} did not abort it: {error}.")
+        else:
+            return found
+    raise NoAnswer(" ".join(errors) or "No metastore is known.")
+
+
+def _abort(
+    place: str, queries: Collection[str], process: Process, sleep: Callable[[float], None]
+) -> dict[str, list[int]]:
+    locks = _locks(place)
+    found = transactions(locks, queries)
+    lockless = unlocked(_open(place), locks, process)
+    if lockless and len(found) < len(queries):
+        sleep(SETTLED)
+        lockless &= unlocked(_open(place), _locks(place), process)
+        if lockless:
+            found |= {query: sorted(lockless) for query in queries if query not in found}
+    numbers = sorted({number for several in found.values() for number in several})
+    if numbers:
+        request = {1: (TType.LIST, (TType.I64, numbers))}
+        call_metastore(place, "abort_txns", {1: (TType.STRUCT, request)}, TIMEOUT)
+    return found
+
+
+def _locks(place: str) -> list[dict[int, Any]]:
+    locks: list[dict[int, Any]] = call_metastore(place, "show_locks", {1: (TType.STRUCT, {})}, TIMEOUT).get(1, [])
+    return locks
+
+
+def _open(place: str) -> list[dict[int, Any]]:
+    opened: list[dict[int, Any]] = call_metastore(place, "get_open_txns_info", {}, TIMEOUT).get(2, [])
+    return opened
+
+
+def transactions(locks: Iterable[dict[int, Any]], queries: Collection[str]) -> dict[str, list[int]]:
+    """The transactions that hold locks for some queries, by the query's id."""
+    found: dict[str, set[int]] = {}
+    for lock in locks:
+        query = lock.get(_AGENT_INFO, b"").decode(errors="replace")
+        if query in queries and lock.get(_TXNID):
+            found.setdefault(query, set()).add(lock[_TXNID])
+    return {query: sorted(numbers) for query, numbers in found.items()}
+
+
+def unlocked(opened: Iterable[dict[int, Any]], locks: Iterable[dict[int, Any]], process: Process) -> set[int]:
+    """The open transactions of a process that hold no lock."""
+    locking = {lock.get(_TXNID) for lock in locks}
+    owner = (process.user.encode(), process.host.encode())
+    return {
+        transaction[_ID]
+        for transaction in opened
+        if transaction[_STATE] == _OPEN
+        and (transaction[_USER], transaction[_HOST]) == owner
+        and transaction[_ID] not in locking
+    }
