@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,6 +49,18 @@ def test_a_rolling_restart_restarts_each_replica(site: Site, play: Play) -> None
     assert all(int(new) > int(old) for old, new in zip(before, after, strict=True))
     # One was up again before the other one went.
     assert abs(int(after[0]) - int(after[1])) > 2_000_000
+
+
+@pytest.mark.long
+def test_a_hiveserver2_leaves_the_discovery_before_its_restart(site: Site, play: Play) -> None:
+    began = f"@{time.time():.0f}"
+    done = play("playbooks/rolling_restart.yml", "-e", "component=server2")
+    assert done.returncode == 0, done.stdout[-3000:]
+    for host in site.lab.group("server2"):
+        unit = site.service("server2", host).unit
+        said = host.run("journalctl", "--no-pager", f"--unit={unit}", f"--since={began}").stdout
+        left = said.index("is now de-registered from ZooKeeper")
+        assert left < said.index(f"Started {unit}.service")
 
 
 def test_a_rolling_restart_wants_a_component(play: Play) -> None:

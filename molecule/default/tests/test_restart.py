@@ -1,0 +1,130 @@
+"""A setting that restarts the only HiveServer2 while statements run: they end, or are named and leave nothing open."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hopshive.draining import Statement, running
+from tests.warehouse.hiveserver2 import HiveSession
+from tests.warehouse.shell import beeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.group("server2")
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def play(request: pytest.FixtureRequest, host: Any) -> Callable[..., str]:
+    """Runs what site.yml does for a HiveServer2, with these variables; what it said, in one line."""
+
+    def run(**variables: Any) -> str:
+        inventory = request.config.getoption("--ansible-inventory")
+        arguments = ["--inventory", inventory, "--limit", host.backend.host, "--tags", "server2"]
+        done = subprocess.run(
+            ["ansible-playbook", *arguments, "--extra-vars", json.dumps(variables), str(ROOT / "site.yml")],
+            cwd=ROOT,
+            env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_FORCE_COLOR": "false"},
+            capture_output=True,
+            text=True,
+            timeout=400,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-4000:]
+        return " ".join((done.stdout + done.stderr).split())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def address(host: Any) -> str:
+    return str(host.run("hostname -i").stdout.split()[0])
+
+
+@pytest.fixture(scope="module")
+def session(address: str) -> Iterator[HiveSession]:
+    """With a table of full ACID; it opens another session after a restart."""
+    opened = HiveSession(address)
+    opened.execute("CREATE DATABASE IF NOT EXISTS restarted")
+    opened.execute("CREATE TABLE restarted.t (ms BIGINT) STORED AS ORC TBLPROPERTIES ('transactional' = 'true')")
+    yield opened
+    opened.wait()
+    opened.execute("DROP DATABASE restarted CASCADE")
+    opened.close()
+
+
+def sleeping(seconds: int) -> str:
+    """A query of one row that takes that long in a task of Tez."""
+    asleep = "if(reflect('java.lang.Thread', 'sleep', ms) IS NULL, ms, ms)"
+    return f"SELECT max({asleep}) FROM (SELECT stack(1, {seconds * 1000}L) AS (ms)) x"
+
+
+def statement(address: str, head: str) -> Statement:
+    """The one that runs and begins like that, once it does."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        for found in running(f"http://{address}:10002", 10):
+            if found.text.startswith(head):
+                return found
+        time.sleep(0.5)
+    raise AssertionError(f"no statement that begins with {head} runs")
+
+
+def transactions(session: HiveSession) -> dict[str, str]:
+    """The state of each in SHOW TRANSACTIONS."""
+    return {row[0]: row[1] for row in session.execute("SHOW TRANSACTIONS")}
+
+
+def process(host: Any) -> str:
+    return str(host.check_output("systemctl show --property MainPID --value hive-server2"))
+
+
+# How long the query takes, in seconds. It must outlast the tasks before the handler: a slow machine tries the next one.
+TAKES = (30, 75, 180)
+
+
+def test_a_statement_that_ends_in_time_has_its_rows(host: Any, address: str, play: Callable[..., str]) -> None:
+    for number, seconds in enumerate(TAKES):
+        before = process(host)
+        with ThreadPoolExecutor() as pool:
+            asked = pool.submit(lambda query: (beeline(host, query).strip(), time.time()), sleeping(seconds))
+            statement(address, "SELECT max")
+            # Another argument of the JVM each time, which nothing reads.
+            said = play(server2_jvm_options=[f"-Dhopshive.test={number}"], server2_drain_timeout=300)
+            rows, ended = asked.result()
+        assert rows == f"{seconds * 1000}"
+        assert process(host) != before
+        assert "cut off" not in said
+        if float(host.check_output("stat --format %Y /etc/hive/conf.server2/jvm.args")) < ended:
+            return
+    pytest.fail("Each query ended before there was a reason for a restart.")
+
+
+def test_what_is_cut_off_is_named_and_leaves_no_transaction(
+    host: Any, address: str, session: HiveSession, play: Callable[..., str]
+) -> None:
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(beeline, host, f"INSERT INTO restarted.t {sleeping(300)}")
+        cut = statement(address, "INSERT INTO restarted.t")
+        before = {number for number, state in transactions(session).items() if state == "OPEN"}
+        said = play(server2_drain_timeout=3)
+        with pytest.raises(AssertionError):
+            asked.result()
+    assert before
+    assert re.search(
+        rf"cut off a statement .*: {re.escape(str(cut))}\. .*(has left no open transaction|aborted)", said
+    ), said
+    session.wait()
+    after = transactions(session)
+    assert {number for number in before if after.get(number) == "OPEN"} == set()
+    assert session.execute("SELECT count(*) FROM restarted.t") == [(0,)]
