@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.mirror import follow
+from hopshive import journal
+from hopshive.mirror import follow, restoring
 from tests.mirror_world import TRASH
 
 if TYPE_CHECKING:
@@ -484,6 +485,22 @@ def test_a_replacement_that_came_back_in_a_gap_of_the_events_is_found_by_the_com
     assert world.objects() == {"d"}
     world.files.move(place, path_of(world))
     gap(world)
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_one_that_returns_and_is_replaced_before_it_was_seen_comes_back_by_hand(world: World, db: int) -> None:
+    make(world, db)
+    world.settle()
+    place = world.files.trash(path_of(world))
+    world.settle()
+    world.files.move(place, path_of(world))
+    replace_it(world)
+    world.settle()
+    assert world.objects() == {"d"}
+    with world.database.reading() as tx:
+        entries = journal.restorable(tx, path=path_of(world))
+    assert restoring.restore(world.mirror.context, entries) == (4, [])
     world.settle()
     is_well(world, ALL)
 
