@@ -1,9 +1,13 @@
 """README and docs name only what is there."""
 
 import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
+
+from hopshive.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -20,6 +24,32 @@ def test_each_make_target_exists(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(), re.MULTILINE)
     assert [target for target in named if target not in targets] == []
+
+
+def refusal(words: list[str]) -> str | None:
+    """Why click would not take the words of a command `hopshive`; a placeholder is any value."""
+    command: click.Command = main
+    while isinstance(command, click.Group):
+        if not words or words[0] not in command.commands:
+            return f"no command {words[:1]}"
+        command, words = command.commands[words[0]], words[1:]
+    known = {option for parameter in command.params for option in parameter.opts} | {"--help"}
+    unknown = [word for word in words if word.startswith("-") and word.split("=")[0] not in known]
+    return f"no option {unknown}" if unknown else None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_each_command_of_hopshive_exists(page: Path) -> None:
+    named = re.findall(r"(?m)(?:`|^|^\$ |docker exec [\w-]+ )hopshive ([a-z-]+(?: [^`|\n#]*)?)", page.read_text())
+    refused = {text: why for text in named if (why := refusal(shlex.split(text.partition(" -->")[0])))}
+    assert refused == {}
+
+
+def test_a_command_that_is_not_there_is_refused() -> None:
+    assert refusal(["undo", "12", "--dry-run"]) is None
+    assert refusal(["cleaner", "run"]) is None
+    assert refusal(["cleaner", "walk"]) == "no command ['walk']"
+    assert refusal(["undo", "--force"]) == "no option ['--force']"
 
 
 def test_the_readme_fits_on_two_screens() -> None:
