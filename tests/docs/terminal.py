@@ -13,6 +13,7 @@ import struct
 import subprocess
 import termios
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ class Terminal:
                 raise Silence(f"{self._command}: {pattern} did not come, {why}:\n{self.printed[-6000:]}")
 
     def write(self, text: str) -> None:
-        os.write(self._screen, text.encode())
+        """Type something. Whether the command is still there, the next look at what it prints says."""
+        with suppress(OSError):
+            os.write(self._screen, text.encode())
 
     def end(self, seconds: float) -> int:
         """Its exit code, once it has ended by itself."""

@@ -222,3 +222,11 @@ def test_what_does_not_come_is_told_with_what_came(tmp_path: Path) -> None:
         pytest.raises(Silence, match=r"second did not come, 1 s passed:\nfirst"),
     ):
         terminal.expect("second", 1)
+
+
+def test_what_ended_is_told_by_its_exit_code(tmp_path: Path) -> None:
+    with Terminal("exit 3", tmp_path) as terminal:
+        assert terminal.end(10) == 3
+        terminal.write("anybody?\n")
+        with pytest.raises(Silence, match="here did not come, ended with 3"):
+            terminal.expect("here", 10)
