@@ -104,7 +104,7 @@ lint-ansible: venv
 	$(BIN)/ansible-lint --offline --strict
 
 .PHONY: unit
-unit: venv ## unit tests (under two minutes)
+unit: $(ANSWERS_READY) ## unit tests (under two minutes)
 	$(BIN)/pytest -n 2 --dist loadfile tests/unit
 
 .PHONY: integration

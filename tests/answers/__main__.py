@@ -13,12 +13,13 @@ import click
 from tests.answers import tpcds
 from tests.answers.engines import make_tables
 from tests.answers.generate import FEATURES
-from tests.answers.run import Run, Tally
+from tests.answers.run import Run
 from tests.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tests.answers.outcome import Tally
     from tests.answers.statements import Dialect
 
 # Refusals beyond this share of an engine's statements are a fault of the generator or of the engine.
@@ -102,10 +103,21 @@ def _tpcds(warehouse: Warehouse, database: str, queries: Sequence[int], settings
 
 def summary(tallies: Mapping[Dialect, Tally], different: Sequence[int]) -> bool:
     """Print a table by engine; whether something is wrong."""
-    click.echo(f"{'engine':8} {'asked':>6} {'equal':>6} {'refused':>8} {'different':>10} {'seconds':>8}")
+    heads = ("asked", "equal", "late", "guarded", "refused", "lost", "different", "seconds")
+    click.echo(f"{'engine':8}" + "".join(f"{head:>10}" for head in heads))
     bad = bool(different)
     for engine, one in tallies.items():
-        click.echo(f"{engine:8} {one.asked:6} {one.equal:6} {one.refusals:8} {one.different:10} {one.seconds:8.0f}")
+        counts = (
+            one.asked,
+            one.equal,
+            one.late,
+            one.guarded,
+            one.refusals,
+            one.lost,
+            one.different,
+            round(one.seconds),
+        )
+        click.echo(f"{engine:8}" + "".join(f"{count:10}" for count in counts))
         bad |= one.lost > 0 or one.refusals > max(2, MOST_REFUSED * one.asked)
     for engine, one in tallies.items():
         for why, count in one.refused.most_common():

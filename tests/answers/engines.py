@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from tests.answers import tables
 from tests.answers.compare import Expected, Row, expected, row
+from tests.answers.outcome import COMPILING, Refused
 from tests.answers.statements import DUCKDB, HIVE, SPARK, kinds, names, text
 from tests.warehouse import HiveError, HiveSession, SparkError, SparkSession
 
@@ -18,31 +18,10 @@ if TYPE_CHECKING:
     from tests.answers.statements import Query
     from tests.warehouse import Warehouse
 
-# In local mode a task that waits for the host of its data is never offered again: a UNION ALL of a scan and an aggregate hangs.
-SPARK_SETTINGS = {"spark.locality.wait": "0"}
-# Of one statement of Spark, its start included.
-TIMEOUT = 120
+# Seconds that an engine has for one statement, Spark's start included, and for one that it did not answer the first time.
+TIMEOUT = 180
+PATIENT = 900
 ALL = ", ".join(f"{name} {of[0]}" for name, of in tables.TYPES.items())
-
-
-class Refused(Exception):
-    """An engine has no answer. `reason` is its sentence without names and numbers; `lost` that the engine went away."""
-
-    def __init__(self, message: str, *, lost: bool = False) -> None:
-        super().__init__(message)
-        self.reason = reason(message)
-        self.lost = lost
-
-
-def reason(message: str) -> str:
-    """The sentence that many refusals share."""
-    line = message.strip().splitlines()[0] if message.strip() else "no message"
-    for prefix in ("Error while compiling statement: ", "Error running query: "):
-        line = line.removeprefix(prefix)
-    line = re.sub(r"vertexName=.*?diagnostics=\[|vertexId=.*?diagnostics=\[|taskId=.*?diagnostics=\[", "", line)
-    line = re.sub(r"line \d+:\d+\b", "line", line)
-    line = re.sub(r"0x[0-9a-f]+|\b[\w.]*\d[\w.]*\b|'[^']*'|`[^`]*`", "~", line)
-    return line[:160]
 
 
 class Reference:
@@ -88,8 +67,11 @@ def _for_map(value: dict[str, int | None] | None) -> dict[str, list[Any]] | None
 class Hive:
     """One session of HiveServer2."""
 
-    def __init__(self, warehouse: Warehouse, database: str, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, warehouse: Warehouse, database: str, settings: Mapping[str, str], timeout: float = TIMEOUT
+    ) -> None:
         self._warehouse = warehouse
+        self._timeout = timeout
         self._database = database
         self._given = dict(settings)
         self._set: dict[str, str] = {}
@@ -100,7 +82,7 @@ class Hive:
         """Rows of a statement with settings that hold for it alone. Raises Refused."""
         try:
             if self._session is None:
-                self._session = HiveSession(self._warehouse.lab.one("server2").address)
+                self._session = HiveSession(self._warehouse.lab.one("server2").address, timeout=self._timeout)
                 self._session.execute(f"USE {self._database}")
                 self._set.clear()
             self._change({**self._given, **(settings or {})})
@@ -108,7 +90,7 @@ class Hive:
         except HiveError as error:
             if error.lost:
                 self._session = None
-            raise Refused(str(error), lost=error.lost) from error
+            raise Refused(str(error), lost=error.lost, failed=not str(error).startswith(COMPILING)) from error
 
     def _change(self, wanted: Mapping[str, str]) -> None:
         assert self._session
@@ -136,8 +118,8 @@ class Hive:
 class Spark:
     """The session of PySpark on the client host."""
 
-    def __init__(self, warehouse: Warehouse, database: str) -> None:
-        self._session = SparkSession(warehouse.lab.one("client"), SPARK_SETTINGS, timeout=TIMEOUT)
+    def __init__(self, warehouse: Warehouse, database: str, timeout: float = TIMEOUT) -> None:
+        self._session = SparkSession(warehouse.lab.one("client"), timeout=timeout)
         self._database = database
         self._ready = False
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.answers.compare import Expected, difference
-from tests.answers.engines import Hive, Reference, Refused, Spark
+from tests.answers.engines import PATIENT, Hive, Reference, Spark
 from tests.answers.generate import statement
+from tests.answers.outcome import Outcome, Refused, Tally, ask, ask_again, judge
 from tests.answers.reduce import reduced
 from tests.answers.statements import DUCKDB, HIVE, SPARK, text
 
@@ -47,56 +46,6 @@ CURES = (
 )
 
 
-@dataclass
-class Tally:
-    """What came of the statements of one engine."""
-
-    asked: int = 0
-    equal: int = 0
-    different: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    lost: int = 0
-    seconds: float = 0.0
-
-    @property
-    def refusals(self) -> int:
-        """Statements without an answer."""
-        return sum(self.refused.values())
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """An engine's rows, or why there are none."""
-
-    rows: Sequence[Row] = ()
-    refused: Refused | None = None
-    seconds: float = 0.0
-
-
-def ask(answer: Callable[[], Sequence[Row]]) -> Outcome:
-    """Rows or the refusal, and how long it took."""
-    begin = time.monotonic()
-    try:
-        rows = answer()
-    except Refused as error:
-        return Outcome(refused=error, seconds=time.monotonic() - begin)
-    return Outcome(rows, seconds=time.monotonic() - begin)
-
-
-def judge(tally: Tally, wanted: Expected, outcome: Outcome) -> str:
-    """Count an outcome; what is wrong with it, or nothing."""
-    tally.asked += 1
-    tally.seconds += outcome.seconds
-    if outcome.refused:
-        tally.refused[outcome.refused.reason] += 1
-        tally.lost += outcome.refused.lost
-        return ""
-    wrong = difference(wanted, outcome.rows)
-    tally.different += bool(wrong)
-    tally.equal += not wrong
-    return wrong
-
-
 class Run:
     """Statements of one seed."""
 
@@ -123,6 +72,8 @@ class Run:
         self._reference.make()
         self._spark = Spark(warehouse, database)
         self._hives = [Hive(warehouse, database, self._settings) for _ in range(sessions)]
+        self._patient_spark = Spark(warehouse, database, PATIENT)
+        self._patient_hive = Hive(warehouse, database, self._settings, PATIENT)
 
     def do(self, numbers: Iterable[int]) -> None:
         """Ask all engines, compare, and say what differs."""
@@ -147,18 +98,33 @@ class Run:
                 if one.spark:
                     futures[SPARK] = sparks.submit(spark, one)
                 asked.append((one, futures))
+            failed = []
             for one, futures in asked:
-                if found := self._compare(one, {engine: future.result() for engine, future in futures.items()}):
+                outcomes = {engine: future.result() for engine, future in futures.items()}
+                if any(outcome.failed for outcome in outcomes.values()):
+                    failed.append((one, outcomes))
+                elif found := self._compare(one, outcomes):
                     wrong.append((one, found))
+        self._spark.close()
+        for one, outcomes in failed:
+            patient: dict[Any, Callable[[], Sequence[Row]]] = {
+                HIVE: lambda one=one: self._patient_hive.answer(one.query, one.settings),  # type: ignore[misc]
+                SPARK: lambda one=one: self._patient_spark.answer(one.query),  # type: ignore[misc]
+            }
+            outcomes = ask_again(outcomes, patient, self.tallies, f"statement {one.number}", self._say)
+            if found := self._compare(one, outcomes):
+                wrong.append((one, found))
+        self._patient_spark.close()
         for one, found in wrong:
             self.different.append(one.number)
             self._report(one, found)
 
     def close(self) -> None:
         """End the sessions of Hive."""
-        for one in self._hives:
-            one.close()
-        self._spark.close()
+        for hive in (*self._hives, self._patient_hive):
+            hive.close()
+        for spark in (self._spark, self._patient_spark):
+            spark.close()
 
     def _compare(self, one: Statement, outcomes: dict[Any, Outcome]) -> dict[str, str]:
         """What is wrong, by engine."""

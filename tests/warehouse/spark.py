@@ -28,6 +28,9 @@ LOCAL = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.session.timeZone": "UTC",
+    # Local mode offers a free core only when a task ends. A task that waits for the host of its data is then never offered
+    # one: a UNION ALL of a scan and an aggregate hangs.
+    "spark.locality.wait": "0",
 }
 
 

@@ -1,0 +1,42 @@
+from tests.answers.compare import Row, expected
+from tests.answers.outcome import Outcome, Refused, Tally, ask_again, judge
+from tests.answers.statements import HIVE, SPARK, Dialect
+
+WANTED = expected([(1,)], None, None)
+LATE = Outcome(refused=Refused("HiveServer2 at h was lost: timed out", lost=True))
+COMPILING = "Error while compiling statement: FAILED: SemanticException"
+
+
+def refusal() -> list[Row]:
+    raise Refused("still no answer", failed=True)
+
+
+def test_what_ran_out_of_time_is_asked_again_and_counted() -> None:
+    tallies: dict[Dialect, Tally] = {HIVE: Tally(), SPARK: Tally()}
+    said: list[str] = []
+    asked = {HIVE: lambda: [(1,)], SPARK: refusal}
+    settled = ask_again({HIVE: LATE, SPARK: Outcome([(1,)])}, asked, tallies, "query 1", said.append)
+    assert [judge(tallies[engine], WANTED, outcome) for engine, outcome in settled.items()] == ["", ""]
+    assert (tallies[HIVE].late, tallies[HIVE].lost, tallies[HIVE].equal) == (1, 0, 1)
+    assert (tallies[SPARK].late, tallies[SPARK].equal) == (0, 1)
+    assert "query 1: hive failed after 0 s" in said[0]
+
+
+def test_what_fails_twice_is_refused() -> None:
+    tallies: dict[Dialect, Tally] = {HIVE: Tally()}
+    settled = ask_again({HIVE: LATE}, {HIVE: refusal}, tallies, "query 1", lambda _: None)
+    judge(tallies[HIVE], WANTED, settled[HIVE])
+    assert (tallies[HIVE].late, tallies[HIVE].refusals) == (0, 1)
+
+
+def test_what_is_not_planned_is_not_asked_again() -> None:
+    tallies: dict[Dialect, Tally] = {HIVE: Tally()}
+    outcome = Outcome(refused=Refused(f"{COMPILING} Line 1:7 Invalid column"))
+    assert ask_again({HIVE: outcome}, {HIVE: lambda: [(1,)]}, tallies, "query 1", lambda _: None) == {HIVE: outcome}
+
+
+def test_what_the_guard_refuses_is_counted_apart() -> None:
+    tally = Tally()
+    judge(tally, WANTED, Outcome(refused=Refused(f"{COMPILING} Answer guard: DISTINCT counts a grouping key")))
+    judge(tally, WANTED, Outcome(refused=Refused(f"{COMPILING} Line 1:7 Invalid column")))
+    assert (tally.asked, tally.guarded, tally.refusals) == (2, 1, 1)
