@@ -8,7 +8,7 @@ import duckdb
 
 from tests.answers import tables
 from tests.answers.compare import Expected, Row, expected, row
-from tests.answers.outcome import COMPILING, Refused
+from tests.answers.outcome import Refused
 from tests.answers.statements import DUCKDB, HIVE, SPARK, kinds, names, text
 from tests.warehouse import HiveError, HiveSession, SparkError, SparkSession
 
@@ -90,7 +90,7 @@ class Hive:
         except HiveError as error:
             if error.lost:
                 self._session = None
-            raise Refused(str(error), lost=error.lost, failed=not str(error).startswith(COMPILING)) from error
+            raise Refused(str(error), lost=error.lost) from error
 
     def _change(self, wanted: Mapping[str, str]) -> None:
         assert self._session

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from tests.answers.statements import Dialect
 
 GUARD = "Answer guard:"
+# What HiveServer2 says before the reason, of statements that it has planned and run as well.
 COMPILING = "Error while compiling statement: "
+RUNNING = "Execution Error, return code"
 
 
 class Refused(Exception):
@@ -25,12 +27,12 @@ class Refused(Exception):
     `guarded`: the guard of answers refused. `failed`: the statement was planned and did not run to its end, or in time.
     """
 
-    def __init__(self, message: str, *, lost: bool = False, failed: bool = False) -> None:
+    def __init__(self, message: str, *, lost: bool = False) -> None:
         super().__init__(message)
         self.reason = reason(message)
         self.guarded = GUARD in message
         self.lost = lost
-        self.failed = failed or lost
+        self.failed = lost or RUNNING in message
 
 
 def reason(message: str) -> str:

@@ -1,5 +1,5 @@
 from tests.answers.compare import Row, expected
-from tests.answers.outcome import Outcome, Refused, Tally, ask_again, judge
+from tests.answers.outcome import Outcome, Refused, Tally, ask, ask_again, judge
 from tests.answers.statements import HIVE, SPARK, Dialect
 
 WANTED = expected([(1,)], None, None)
@@ -8,7 +8,7 @@ COMPILING = "Error while compiling statement: FAILED: SemanticException"
 
 
 def refusal() -> list[Row]:
-    raise Refused("still no answer", failed=True)
+    raise Refused(f"{COMPILING}FAILED: Execution Error, return code 2 from org.apache.hadoop.hive.ql.exec.tez.TezTask")
 
 
 def test_what_ran_out_of_time_is_asked_again_and_counted() -> None:
@@ -24,7 +24,9 @@ def test_what_ran_out_of_time_is_asked_again_and_counted() -> None:
 
 def test_what_fails_twice_is_refused() -> None:
     tallies: dict[Dialect, Tally] = {HIVE: Tally()}
-    settled = ask_again({HIVE: LATE}, {HIVE: refusal}, tallies, "query 1", lambda _: None)
+    failed = ask(refusal)
+    assert failed.failed
+    settled = ask_again({HIVE: failed}, {HIVE: refusal}, tallies, "query 1", lambda _: None)
     judge(tallies[HIVE], WANTED, settled[HIVE])
     assert (tallies[HIVE].late, tallies[HIVE].refusals) == (0, 1)
 
