@@ -19,6 +19,8 @@ GUARD = "Answer guard:"
 # What HiveServer2 says before the reason, of statements that it has planned and run as well.
 COMPILING = "Error while compiling statement: "
 RUNNING = "Execution Error, return code"
+# What Spark's errors begin with that are none of its own sentences.
+CALLING = "An error occurred while calling "
 
 
 class Refused(Exception):
@@ -32,12 +34,18 @@ class Refused(Exception):
         self.reason = reason(message)
         self.guarded = GUARD in message
         self.lost = lost
-        self.failed = lost or RUNNING in message
+        self.failed = lost or RUNNING in message or message.startswith(CALLING)
+
+
+def one_line(refused: Refused) -> str:
+    """What an engine said, for a line of a report."""
+    return " ".join(str(refused).split())[:500]
 
 
 def reason(message: str) -> str:
     """The sentence that many refusals share."""
-    line = message.strip().splitlines()[0] if message.strip() else "no message"
+    lines = [line for line in message.strip().splitlines() if not line.startswith(CALLING)]
+    line = lines[0].removeprefix(": ") if lines else "no message"
     for prefix in (COMPILING, "Error running query: "):
         line = line.removeprefix(prefix)
     line = re.sub(r"vertexName=.*?diagnostics=\[|vertexId=.*?diagnostics=\[|taskId=.*?diagnostics=\[", "", line)
@@ -100,8 +108,8 @@ def ask_again(
     """The outcomes; those that failed or ran out of time are asked once more while nothing else is."""
     settled = dict(outcomes)
     for engine, outcome in outcomes.items():
-        if outcome.failed:
-            say(f"{name}: {engine} failed after {outcome.seconds:.0f} s, asked again: {str(outcome.refused)[:600]}")
+        if outcome.refused and outcome.failed:
+            say(f"{name}: {engine} failed after {outcome.seconds:.0f} s, asked again: {one_line(outcome.refused)}")
             settled[engine] = ask(answers[engine])
             tallies[engine].late += not settled[engine].refused
     return settled

@@ -71,7 +71,8 @@ TEMPLATES: dict[str, str | dict[Dialect, str]] = {
     "month": "month({0})",
     "day": "day({0})",
     "day of week": {DUCKDB: "(dayofweek({0}) + 1)", HIVE: "dayofweek({0})", SPARK: "dayofweek({0})"},
-    "last day": "last_day({0})",
+    # Hive's is a text.
+    "last day": {DUCKDB: "last_day({0})", HIVE: "CAST(last_day({0}) AS DATE)", SPARK: "last_day({0})"},
     "add days": {DUCKDB: "({0} + CAST({1} AS INT))", HIVE: "date_add({0}, {1})", SPARK: "date_add({0}, {1})"},
     "days between": {
         DUCKDB: "date_diff('day', {1}, {0})",

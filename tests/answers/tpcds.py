@@ -18,7 +18,7 @@ from sqlglot.dialects.hive import Hive as HiveDialect
 
 from tests.answers.compare import Expected, Row, expected, value
 from tests.answers.engines import PATIENT, Hive, Spark, empty_directory, is_made
-from tests.answers.outcome import Outcome, Tally, ask, ask_again, judge
+from tests.answers.outcome import Outcome, Tally, ask, ask_again, judge, one_line
 from tests.answers.statements import HIVE, SPARK
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ class Run:
         wrong = {}
         for engine, outcome in outcomes.items():
             if outcome.refused:
-                self._say(f"query {number}: {engine} refused: {str(outcome.refused).splitlines()[0][:400]}")
+                self._say(f"query {number}: {engine} refused: {one_line(outcome.refused)}")
             rows = [
                 tuple(map(_canonical, one, answer.kinds)) if len(one) == len(answer.kinds) else one
                 for one in outcome.rows

@@ -93,3 +93,15 @@ def test_no_smaller_statement_has_a_limit_without_an_order() -> None:
     for number in range(60):
         for one in candidates(statement(7, number).query):
             assert not isinstance(one, Select | SetOperation) or one.limit is None or one.order
+
+
+def test_hive_is_asked_nothing_that_it_never_plans() -> None:
+    asked = [statement(7, number) for number in range(1500)]
+    texts = [text(one.query, HIVE) for one in asked]
+    assert any("VIEW OUTER" in each for each in texts)
+    assert not any("VIEW OUTER" in each and ("INTERSECT" in each or "EXCEPT" in each) for each in texts)
+    subtotals = [
+        one for one, each in zip(asked, texts, strict=True) if "ROLLUP" in each or "CUBE" in each or "SETS" in each
+    ]
+    assert subtotals
+    assert not any("hive.map.aggr" in one.settings for one in subtotals)

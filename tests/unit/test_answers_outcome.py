@@ -42,3 +42,11 @@ def test_what_the_guard_refuses_is_counted_apart() -> None:
     judge(tally, WANTED, Outcome(refused=Refused(f"{COMPILING} Answer guard: DISTINCT counts a grouping key")))
     judge(tally, WANTED, Outcome(refused=Refused(f"{COMPILING} Line 1:7 Invalid column")))
     assert (tally.asked, tally.guarded, tally.refusals) == (2, 1, 1)
+
+
+def test_the_reason_of_a_spark_that_broke_down_is_told() -> None:
+    broken = Refused(
+        "An error occurred while calling o131.collectToPython.\n: org.apache.spark.SparkException: Job aborted"
+    )
+    assert broken.failed
+    assert broken.reason == "org.apache.spark.SparkException: Job aborted"

@@ -51,6 +51,28 @@ def test_the_total_has_no_constant_for_its_key(session: HiveSession) -> None:
     assert ordered(rows) == ordered([("q", 2), (None, 2)])
 
 
+@pytest.mark.parametrize(
+    ("having", "groups"),
+    [("a IS NULL", [(None, 2)]), ("a IS NOT NULL", [("q", 2)]), ("a = 'q'", [("q", 2)]), ("a IS NULL OR a = 'q'", 2)],
+)
+def test_having_sees_the_keys_of_subtotals(session: HiveSession, having: str, groups: Any) -> None:
+    rows = session.execute(f"SELECT a, count(*) FROM {TABLE} WHERE a = 'q' GROUP BY ROLLUP (a) HAVING {having}")
+    assert ordered(rows) == groups if isinstance(groups, list) else len(rows) == groups
+
+
+def test_what_cbo_cannot_plan_has_no_constant_in_its_total(session: HiveSession) -> None:
+    rows = session.execute(
+        f"SELECT a, count(*) FROM {TABLE} LATERAL VIEW OUTER explode(array(k)) e AS v WHERE a = 'q' GROUP BY a WITH ROLLUP"
+    )
+    assert ordered(rows) == ordered([("q", 2), (None, 2)])
+
+
+def test_a_left_join_keeps_rows_whose_match_has_a_null(session: HiveSession) -> None:
+    other = "(SELECT k, IF(k = 1, NULL, 'b') AS b FROM (SELECT stack(2, 1, 2) AS (k)) z) w"
+    rows = session.execute(f"SELECT x.k FROM {TABLE} LEFT JOIN {other} ON x.k = w.k WHERE w.b IS NULL")
+    assert ordered(rows) == [(1,), (3,)]
+
+
 def test_a_limit_does_not_make_a_total_smaller(session: HiveSession) -> None:
     session.execute("CREATE DATABASE IF NOT EXISTS guarded")
     try:

@@ -1,7 +1,9 @@
 package hopshive;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -36,8 +38,12 @@ import org.slf4j.LoggerFactory;
  * the releases of Hive that have the defects (RELEASES). Where a rule cannot decide whether a statement meets a defect, it acts.
  *
  * <p>Rule "subtotals": Calcite's decorrelation, which runs for a statement with a correlated subquery anywhere, drops the grouping
- * sets of each aggregate. Hive's planner without CBO keeps them, but knows fewer subqueries, and gets NOT IN wrong. It also folds
- * constants into subtotals (HIVE-27076), so this step is switched off with CBO.
+ * sets of each aggregate. Hive's planner without CBO keeps them, but knows fewer subqueries, and gets NOT IN wrong.
+ *
+ * <p>Rule "keys": what WHERE says of a grouping key holds for detail rows only, but CBO takes it for subtotals as well (CALCITE-6317):
+ * HAVING k IS NULL finds nothing, k becomes a constant (HIVE-27076), joins lose rows. Hive's planner without CBO, which plans what
+ * CBO cannot, such as LATERAL VIEW OUTER, writes constants into subtotals in a step of its own. So each statement with subtotals is
+ * planned without the rules of CBO that use such knowledge, and without that step.
  *
  * <p>Rule "distinct": the DISTINCT argument of an aggregate shares its column with a grouping key of the same expression. That
  * column is NULL in subtotals. No planner and no setting avoids it.
@@ -48,6 +54,13 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     private static final Logger LOG = LoggerFactory.getLogger(AnswerGuard.class);
     private static final Set<Integer> SETS = Set.of(
         HiveParser.TOK_ROLLUP_GROUPBY, HiveParser.TOK_CUBE_GROUPBY, HiveParser.TOK_GROUPING_SETS);
+
+    private static final Set<Integer> INTERSECTIONS = Set.of(HiveParser.TOK_INTERSECTALL, HiveParser.TOK_INTERSECTDISTINCT,
+        HiveParser.TOK_EXCEPTALL, HiveParser.TOK_EXCEPTDISTINCT);
+
+    private static final String EXCLUSION = "hive.cbo.rule.exclusion.regex";
+    /** The rules of CBO that use what is known of the rows of their input. */
+    private static final String INFERENCE = ".*(ReduceExpressions|PullUpConstants|PushTransitivePredicates).*";
 
     /** The tables that a statement names. */
     interface Catalog {
@@ -67,7 +80,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     }
 
     /** How a statement is planned; one that can only be answered wrongly ends with a SemanticException instead. */
-    enum Verdict { AS_IS, WITHOUT_CBO }
+    enum Verdict { AS_IS, WITHOUT_INFERENCE, WITHOUT_CBO }
 
     @Override
     public ASTNode preAnalyze(HiveSemanticAnalyzerHookContext context, ASTNode tree) throws SemanticException {
@@ -76,16 +89,21 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return tree;
         }
         try {
-            if (judge(tree, name -> look(context, name)) == Verdict.WITHOUT_CBO && conf.getBoolean("hive.cbo.enable", true)) {
-                conf.setBoolean("hive.cbo.enable", false);
+            Verdict verdict = judge(tree, name -> look(context, name));
+            if (verdict != Verdict.AS_IS) {
                 conf.setBoolean("hive.optimize.constant.propagation", false);
+                String excluded = conf.get(EXCLUSION, "");
+                conf.set(EXCLUSION, excluded.isEmpty() ? INFERENCE : "(" + excluded + ")|" + INFERENCE);
+            }
+            if (verdict == Verdict.WITHOUT_CBO && conf.getBoolean("hive.cbo.enable", true)) {
+                conf.setBoolean("hive.cbo.enable", false);
                 tell("hopshive_answer_guard_without_cbo", "Answer guard: this statement runs without CBO, which would lose its "
                     + "subtotals beside a correlated subquery.");
             }
         } catch (SemanticException refusal) {
             tell("hopshive_answer_guard_refused", refusal.getMessage());
             throw refusal;
-        } catch (RuntimeException error) {
+        } catch (RuntimeException | StackOverflowError error) {
             // A statement is not to fail by an error of the guard's own.
             LOG.error("The guard cannot read a statement, which runs as it is.", error);
         }
@@ -157,6 +175,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private final List<ASTNode> subqueries = new ArrayList<>();
         private boolean subtotals;
         private boolean distinct;
+        private boolean intersection;
         private int depth;
 
         Statement(Catalog catalog) {
@@ -165,8 +184,11 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
 
         Verdict judge(ASTNode tree) throws SemanticException {
             collect(tree);
-            if (!subtotals || (subqueries.isEmpty() && !distinct)) {
+            if (!subtotals) {
                 return Verdict.AS_IS;
+            }
+            if (subqueries.isEmpty() && !distinct) {
+                return Verdict.WITHOUT_INFERENCE;
             }
             if (distinct) {
                 refuseKeys(tree);
@@ -181,7 +203,11 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                 }
             }
             if (correlated.isEmpty()) {
-                return Verdict.AS_IS;
+                return Verdict.WITHOUT_INFERENCE;
+            }
+            if (intersection) {
+                throw refusal("subtotals (ROLLUP, CUBE, GROUPING SETS) stand in one statement with a correlated subquery, and Hive plans INTERSECT "
+                    + "and EXCEPT with CBO only. Write that subquery as a JOIN or LEFT JOIN, or store its rows in a table first.");
             }
             for (ASTNode subquery : subqueries) {
                 if (!plain(subquery)) {
@@ -193,10 +219,23 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         }
 
         /** What stands in the statement and in the views that it reads. */
-        private void collect(ASTNode node) {
+        private void collect(ASTNode tree) {
+            // Ten thousand terms joined by OR are a tree as deep: no recursion.
+            Deque<ASTNode> open = new ArrayDeque<>(List.of(tree));
+            while (!open.isEmpty()) {
+                ASTNode node = open.pop();
+                visit(node);
+                for (int at = node.getChildCount() - 1; at >= 0; at--) {
+                    open.push((ASTNode) node.getChild(at));
+                }
+            }
+        }
+
+        private void visit(ASTNode node) {
             int type = node.getType();
             subtotals |= SETS.contains(type);
             distinct |= type == HiveParser.TOK_FUNCTIONDI;
+            intersection |= INTERSECTIONS.contains(type);
             if (type == HiveParser.TOK_SUBQUERY_EXPR && node.getChildCount() > 1) {
                 subqueries.add(node);
             }
@@ -216,9 +255,6 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                         expand(name, source.text);
                     }
                 }
-            }
-            for (ASTNode child : children(node)) {
-                collect(child);
             }
         }
 
