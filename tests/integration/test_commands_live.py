@@ -161,6 +161,9 @@ def test_what_the_fuse_holds_waits_for_an_approval(site: Site) -> None:
     first = min(waits)
     assert len(waits) > 1
     assert first in site.run("held")
+    assert f"{first} waits for an approval, and none of its metadata was removed. Look" in site.run(
+        "undo", "--path", first, code=1
+    )
     assert {one["path"] for one in site.json("approve", "--dry-run")} == waits
     assert "say --yes for all" in site.run("approve", code=2)
     assert "Nothing waits for an approval at /live/external/other" in site.run(

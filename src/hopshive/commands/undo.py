@@ -11,6 +11,7 @@ from hopshive import journal
 from hopshive.commands.ask import LOOK, NobodyLeads, ask, shown
 from hopshive.commands.base import Site, site_options
 from hopshive.lease import read_standing
+from hopshive.mirror import held
 from hopshive.mirror.identity import GONE
 from hopshive.undo import CannotUndo, carry_out, plan
 from hopshive.wording import counted
@@ -79,6 +80,12 @@ def _entries(database: Database, removal: int | None, path: str | None) -> tuple
         known = removal is None or journal.one_removal(tx, removal) is not None
     if not known:
         raise click.ClickException(f"The journal has nothing of a removal {removal}. Look: hopshive journal")
+    if not entries and path is not None and (waiting := held.read(database, [path])):
+        one = waiting[0]
+        where = f" It lies at {one.target}: move it back, and it waits no longer." if one.target else ""
+        raise click.ClickException(
+            f"{one.path} waits for an approval, and none of its metadata was removed.{where} Look: hopshive held"
+        )
     if not entries:
         what = f"the removal {removal}" if path is None else path
         raise click.ClickException(
