@@ -43,7 +43,13 @@ class Probe {
             return AnswerGuard.judge(tree, Probe::table).toString();
         } catch (SemanticException refused) {
             String why = refused.getMessage();
-            return "REFUSED " + (why.contains("INTERSECT") ? "intersect" : why.contains("DISTINCT") ? "distinct" : "subquery");
+            if (why.contains("INTERSECT")) {
+                return "REFUSED intersect";
+            }
+            if (why.contains("SELECT DISTINCT")) {
+                return "REFUSED duplicates";
+            }
+            return why.contains("DISTINCT") ? "REFUSED distinct" : "REFUSED subquery";
         }
     }
 
@@ -110,6 +116,15 @@ STATEMENTS = {
     "SELECT s, count(*) FROM t LATERAL VIEW OUTER explode(array(k)) e AS j GROUP BY ROLLUP (s)": "WITHOUT_INFERENCE",
     "SELECT a, count(*) FROM t GROUP BY CUBE (a) EXCEPT SELECT a, 1 FROM t": "WITHOUT_INFERENCE",
     "SELECT s, count(*) FROM t LATERAL VIEW OUTER explode(array(k)) e AS j GROUP BY s": "AS_IS",
+    # Rule "duplicates".
+    "SELECT DISTINCT k FROM (SELECT k, count(*) FROM t GROUP BY ROLLUP (k)) y": "WITHOUT_CBO",
+    "SELECT k FROM (SELECT k, count(*) FROM t GROUP BY ROLLUP (k)) y GROUP BY k": "WITHOUT_CBO",
+    "WITH c AS (SELECT k, a FROM t GROUP BY CUBE (k, a)) SELECT DISTINCT k FROM c": "WITHOUT_CBO",
+    "SELECT DISTINCT a FROM totals": "WITHOUT_CBO",
+    "SELECT k, sum(c) FROM (SELECT k, count(*) c FROM t GROUP BY ROLLUP (k)) y GROUP BY k": "WITHOUT_INFERENCE",
+    "SELECT a, count(*) FROM (SELECT DISTINCT a FROM t) y GROUP BY ROLLUP (a)": "WITHOUT_INFERENCE",
+    "SELECT DISTINCT k FROM (SELECT k FROM t GROUP BY ROLLUP (k)) y WHERE k > (SELECT avg(w) FROM u)": "REFUSED subquery",
+    "SELECT DISTINCT k FROM t GROUP BY ROLLUP (k)": "REFUSED duplicates",
     # Statements without either.
     "SELECT * FROM t": "AS_IS",
     "SHOW TABLES": "AS_IS",

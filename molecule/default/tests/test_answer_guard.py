@@ -67,6 +67,14 @@ def test_what_cbo_cannot_plan_has_no_constant_in_its_total(session: HiveSession)
     assert ordered(rows) == ordered([("q", 2), (None, 2)])
 
 
+def test_distinct_over_subtotals_has_each_row_once(session: HiveSession) -> None:
+    keys = "(SELECT stack(3, 'p', 'q', NULL) AS (a)) x"
+    rows = session.execute(f"SELECT DISTINCT a FROM (SELECT a, count(*) AS c FROM {keys} GROUP BY ROLLUP (a)) y")
+    assert ordered(rows) == [("p",), ("q",), (None,)]
+    with pytest.raises(HiveError, match="Answer guard: SELECT DISTINCT stands beside ROLLUP"):
+        session.execute(f"SELECT DISTINCT a FROM {keys} GROUP BY ROLLUP (a)")
+
+
 def test_a_left_join_keeps_rows_whose_match_has_a_null(session: HiveSession) -> None:
     other = "(SELECT k, IF(k = 1, NULL, 'b') AS b FROM (SELECT stack(2, 1, 2) AS (k)) z) w"
     rows = session.execute(f"SELECT x.k FROM {TABLE} LEFT JOIN {other} ON x.k = w.k WHERE w.b IS NULL")

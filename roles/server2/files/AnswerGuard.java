@@ -45,6 +45,10 @@ import org.slf4j.LoggerFactory;
  * CBO cannot, such as LATERAL VIEW OUTER, writes constants into subtotals in a step of its own. So each statement with subtotals is
  * planned without the rules of CBO that use such knowledge, and without that step.
  *
+ * <p>Rule "duplicates": CBO takes the keys of subtotals for unique (CALCITE-4239) and drops a DISTINCT, or a GROUP BY without aggregates,
+ * over them: the total and the group of NULL stay two rows. Such a statement is planned without CBO. DISTINCT in the same SELECT is
+ * dropped by the analyzer, in each planner.
+ *
  * <p>Rule "distinct": the DISTINCT argument of an aggregate shares its column with a grouping key of the same expression. That
  * column is NULL in subtotals. No planner and no setting avoids it.
  */
@@ -58,6 +62,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     private static final Set<Integer> INTERSECTIONS = Set.of(HiveParser.TOK_INTERSECTALL, HiveParser.TOK_INTERSECTDISTINCT,
         HiveParser.TOK_EXCEPTALL, HiveParser.TOK_EXCEPTDISTINCT);
 
+    private static final Set<String> AGGREGATES = Set.of("count", "sum", "min", "max", "avg");
     private static final String EXCLUSION = "hive.cbo.rule.exclusion.regex";
     /** The rules of CBO that use what is known of the rows of their input. */
     private static final String INFERENCE = ".*(ReduceExpressions|PullUpConstants|PushTransitivePredicates).*";
@@ -97,8 +102,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
             if (verdict == Verdict.WITHOUT_CBO && conf.getBoolean("hive.cbo.enable", true)) {
                 conf.setBoolean("hive.cbo.enable", false);
-                tell("hopshive_answer_guard_without_cbo", "Answer guard: this statement runs without CBO, which would lose its "
-                    + "subtotals beside a correlated subquery.");
+                tell("hopshive_answer_guard_without_cbo", "Answer guard: this statement runs without CBO, which would answer "
+                    + "wrongly for its subtotals (docs/answers.md).");
             }
         } catch (SemanticException refusal) {
             tell("hopshive_answer_guard_refused", refusal.getMessage());
@@ -173,6 +178,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private final Map<String, ASTNode> common = new HashMap<>();
         private final Map<String, ASTNode> views = new HashMap<>();
         private final List<ASTNode> subqueries = new ArrayList<>();
+        private final List<ASTNode> blocks = new ArrayList<>();
         private boolean subtotals;
         private boolean distinct;
         private boolean intersection;
@@ -187,7 +193,11 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             if (!subtotals) {
                 return Verdict.AS_IS;
             }
-            if (subqueries.isEmpty() && !distinct) {
+            boolean duplicates = false;
+            for (ASTNode block : blocks) {
+                duplicates |= dropsDistinct(block);
+            }
+            if (subqueries.isEmpty() && !distinct && !duplicates) {
                 return Verdict.WITHOUT_INFERENCE;
             }
             if (distinct) {
@@ -202,17 +212,19 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                     correlated.add(subquery);
                 }
             }
-            if (correlated.isEmpty()) {
+            if (correlated.isEmpty() && !duplicates) {
                 return Verdict.WITHOUT_INFERENCE;
             }
             if (intersection) {
-                throw refusal("subtotals (ROLLUP, CUBE, GROUPING SETS) stand in one statement with a correlated subquery, and Hive plans INTERSECT "
-                    + "and EXCEPT with CBO only. Write that subquery as a JOIN or LEFT JOIN, or store its rows in a table first.");
+                throw refusal("subtotals (ROLLUP, CUBE, GROUPING SETS) stand in one statement with a correlated subquery, or below DISTINCT, and "
+                    + "Hive plans INTERSECT and EXCEPT with CBO only. Write that subquery as a JOIN or LEFT JOIN, or store the subtotals in a "
+                    + "table first.");
             }
             for (ASTNode subquery : subqueries) {
                 if (!plain(subquery)) {
-                    throw refusal("subtotals (ROLLUP, CUBE, GROUPING SETS) stand in one statement with a correlated subquery that Hive cannot plan "
-                        + "without CBO. Write that subquery as a JOIN or LEFT JOIN, or store its rows in a table first.");
+                    throw refusal("subtotals (ROLLUP, CUBE, GROUPING SETS) stand in one statement with a subquery that Hive cannot plan "
+                        + "without CBO, and CBO is wrong for the subtotals. Write that subquery as a JOIN or LEFT JOIN, or store its rows in a "
+                        + "table first.");
                 }
             }
             return Verdict.WITHOUT_CBO;
@@ -238,6 +250,9 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             intersection |= INTERSECTIONS.contains(type);
             if (type == HiveParser.TOK_SUBQUERY_EXPR && node.getChildCount() > 1) {
                 subqueries.add(node);
+            }
+            if (type == HiveParser.TOK_INSERT) {
+                blocks.add(node);
             }
             if (type == HiveParser.TOK_CTE) {
                 for (ASTNode part : children(node)) {
@@ -272,6 +287,53 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             } finally {
                 depth--;
             }
+        }
+
+        /** Whether a SELECT over subtotals is a DISTINCT, written as such or as a GROUP BY without aggregates. */
+        private boolean dropsDistinct(ASTNode block) throws SemanticException {
+            boolean unique = false;
+            boolean grouped = false;
+            boolean aggregates = false;
+            for (ASTNode child : children(block)) {
+                int type = child.getType();
+                if (type == HiveParser.TOK_SELECTDI && children(block).stream().anyMatch(other -> SETS.contains(other.getType()))) {
+                    throw refusal("SELECT DISTINCT stands beside ROLLUP, CUBE or GROUPING SETS, and its rows repeat. Write the subtotals as a "
+                        + "derived table and SELECT DISTINCT from it.");
+                }
+                unique |= type == HiveParser.TOK_SELECTDI;
+                grouped |= type == HiveParser.TOK_GROUPBY;
+                aggregates |= type != HiveParser.TOK_GROUPBY && type != HiveParser.TOK_WHERE && aggregate(child);
+            }
+            if (!unique && (!grouped || aggregates)) {
+                return false;
+            }
+            for (ASTNode part : children(block.getParent())) {
+                if (part.getType() == HiveParser.TOK_FROM && overSubtotals(part, 0)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        private static boolean aggregate(ASTNode node) {
+            int type = node.getType();
+            if (type == HiveParser.TOK_FUNCTIONSTAR || type == HiveParser.TOK_FUNCTIONDI
+                || type == HiveParser.TOK_FUNCTION && AGGREGATES.contains(text(node.getChild(0)))) {
+                return true;
+            }
+            return type != HiveParser.TOK_QUERY && children(node).stream().anyMatch(Statement::aggregate);
+        }
+
+        private boolean overSubtotals(ASTNode node, int level) {
+            if (SETS.contains(node.getType())) {
+                return true;
+            }
+            if (node.getType() == HiveParser.TOK_TABREF && level < 50) {
+                String name = name((ASTNode) node.getChild(0));
+                ASTNode query = common.containsKey(name) ? common.get(name) : views.get(name);
+                return query != null && overSubtotals(query, level + 1);
+            }
+            return children(node).stream().anyMatch(child -> overSubtotals(child, level));
         }
 
         /** Refuses DISTINCT over what is a grouping key as well, by its name or by that of a derived table. */
