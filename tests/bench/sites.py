@@ -180,7 +180,7 @@ class Site:
         return [*self.rig.classpath(conf), *self.driver]
 
     def _jvm(self, kind: str) -> list[str]:
-        return [f"-Xmx{self.settings['heap_mb'][kind]}m", *self.settings["jvm_options"]]
+        return [f"-Xmx{self.settings['heap_mb'][kind]}m", *self.settings["jvm_options"][kind]]
 
 
 def _text(value: object) -> object:

@@ -29,10 +29,13 @@ import org.slf4j.LoggerFactory;
 class Probe {
     public static void main(String[] arguments) throws Exception {
         HiveConf conf = new HiveConf();
+        conf.set("reexec.overlay.tez.queue.name", "etl");
         for (String name : arguments) {
             String text = Files.readString(Path.of(name));
             System.out.println("= " + FailureLine.mayRunAgain(conf, text) + " " + FailureLine.line(text));
         }
+        conf.set("reexec.overlay.hive.auto.convert.join", "false");
+        System.out.println("overlaid: " + FailureLine.mayRunAgain(conf, "any"));
         LoggerFactory.getLogger("SessionState").error("kept: one\\ntwo");
         LoggerFactory.getLogger("SessionState").error("left out\\n\\tat a.B.c(B.java:1)\\n");
         LoggerFactory.getLogger("other").error("of another\\n\\tat a.B.c(B.java:1)\\n");
@@ -160,6 +163,10 @@ def test_a_failure_is_said_in_one_line(what: str, said: list[str]) -> None:
     assert line == TEXTS[what][2]
     # Such a message is left to Hive, which looks into it.
     assert again == str(TEXTS[what][1]).lower()
+
+
+def test_a_statement_that_hive_runs_again_with_other_settings_is_left_to_it(said: list[str]) -> None:
+    assert "overlaid: true" in said
 
 
 def test_what_hive_logs_with_stacks_is_not_shown_to_the_session(said: list[str]) -> None:

@@ -58,8 +58,9 @@ public final class FailureLine implements ExecuteWithHookContext {
 
     /** Whether Hive may plan or run the statement again, which it decides by the error's message (ql/reexec). */
     static boolean mayRunAgain(HiveConf conf, String message) {
-        return conf.getBoolVar(HiveConf.ConfVars.HIVE_QUERY_REEXECUTION_ENABLED)
-            && (AGAIN.matcher(message).find() || !conf.getPropsWithPrefix("reexec.overlay.").isEmpty());
+        // For a session with a queue of its own Hive makes an overlay of that queue, with which a second run is as the first.
+        boolean overlaid = conf.getPropsWithPrefix("reexec.overlay.").keySet().stream().anyMatch(name -> !name.equals("tez.queue.name"));
+        return conf.getBoolVar(HiveConf.ConfVars.HIVE_QUERY_REEXECUTION_ENABLED) && (AGAIN.matcher(message).find() || overlaid);
     }
 
     /** Why the statement failed and where, as the beginning of a sentence; null for a message that is not of a failed vertex. */
