@@ -280,6 +280,9 @@ class Chooser:
         name = self._free_table(target)
         if name is None or (table.form == "spark" and target is not database):
             return None
+        # Where that directory of the other database is gone, Hive renames the table and its files stay.
+        if target is not database and not all(map(self._model.files.exists, target.locations)):
+            return None
         # What Hive moves must have a free place.
         if any(self._model.files.exists(f"{location}/{name}") for location in target.locations):
             return None
