@@ -52,12 +52,11 @@ def test_the_total_has_no_constant_for_its_key(session: HiveSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("having", "groups"),
-    [("a IS NULL", [(None, 2)]), ("a IS NOT NULL", [("q", 2)]), ("a = 'q'", [("q", 2)]), ("a IS NULL OR a = 'q'", 2)],
+    ("having", "key", "count"), [("a IS NULL", None, 2), ("a IS NOT NULL", "q", 2), ("a = 'q'", "q", 2)]
 )
-def test_having_sees_the_keys_of_subtotals(session: HiveSession, having: str, groups: Any) -> None:
+def test_having_sees_the_keys_of_subtotals(session: HiveSession, having: str, key: str | None, count: int) -> None:
     rows = session.execute(f"SELECT a, count(*) FROM {TABLE} WHERE a = 'q' GROUP BY ROLLUP (a) HAVING {having}")
-    assert ordered(rows) == groups if isinstance(groups, list) else len(rows) == groups
+    assert rows == [(key, count)]
 
 
 def test_what_cbo_cannot_plan_has_no_constant_in_its_total(session: HiveSession) -> None:
