@@ -186,7 +186,7 @@ class _Maker:
                 columns.append(Column(self._aggregate(kind, scope, 1), f"c{at}"))
         if not wanted and keys and self.rng.random() < 0.7:
             columns += [Column(key, f"g{at}") for at, key in enumerate(keys) if all(key != one.of for one in columns)]
-        having = self._having(scope) if self.rng.random() < 0.25 else None
+        having = self._having(scope, keys) if self.rng.random() < 0.25 else None
         if group and group.how != "plain" and self.spark:
             # Of no rows at all, Spark makes no total.
             some = Expr("boolean", ">", (Expr("int", "count *"), Expr("int", "literal", text="0")))
@@ -326,7 +326,10 @@ class _Maker:
         op = self.rng.choice(("=", "<>", "<", "<=", ">", ">=", "same"))
         return Expr("boolean", op, (of, self._expr(kind, scope, 1)))
 
-    def _having(self, scope: _Scope) -> Expr:
+    def _having(self, scope: _Scope, keys: Sequence[Expr]) -> Expr:
+        if keys and self.rng.random() < 0.4:
+            # Of a subtotal a key is NULL, whatever WHERE says.
+            return Expr("boolean", self.rng.choice(("is null", "is not null")), (self.rng.choice(keys),))
         kind: Kind = self.rng.choice(("int", "int", "decimal", "string", "date"))
         of = self._aggregate(kind, scope, 0)
         if self.rng.random() < 0.2:
