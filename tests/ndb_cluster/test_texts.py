@@ -76,6 +76,11 @@ TOO_LONG = {
         f"CREATE EXTERNAL TABLE n (a int) LOCATION '/n' TBLPROPERTIES ('k' = '{'x' * 28_735}')",
         LONG.format("PARAM_VALUE"),
     ),
+    "key of a property": (
+        f"CREATE EXTERNAL TABLE n (a int) LOCATION '/n' TBLPROPERTIES ('{'k' * 257}' = 'v')",
+        LONG.format("PARAM_KEY"),
+    ),
+    "name of a column": (f"CREATE EXTERNAL TABLE n (`{'c' * 768}` int) LOCATION '/n'", LONG.format("COLUMN_NAME")),
     "location": (f"CREATE EXTERNAL TABLE n (a int) LOCATION '/{'/'.join(['x' * 200] * 21)}'", LONG_LOCATION),
 }
 
