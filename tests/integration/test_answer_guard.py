@@ -28,12 +28,14 @@ import org.apache.hadoop.hive.ql.parse.*;
 class Probe {
     static AnswerGuard.Source table(String name) {
         switch (name) {
-            case "t": return new AnswerGuard.Source(Set.of("k", "a", "s", "v"), null);
-            case "u": return new AnswerGuard.Source(Set.of("k", "b", "w"), null);
+            case "t": return new AnswerGuard.Source(Set.of("k", "a", "s", "v"), null, true);
+            case "u": return new AnswerGuard.Source(Set.of("k", "b", "w"), null, true);
             case "totals": return new AnswerGuard.Source(Set.of("a", "c"),
-                "SELECT a, count(*) c FROM t x WHERE EXISTS (SELECT 1 FROM u w WHERE w.k = x.k) GROUP BY ROLLUP (a)");
+                "SELECT a, count(*) c FROM t x WHERE EXISTS (SELECT 1 FROM u w WHERE w.k = x.k) GROUP BY ROLLUP (a)", false);
+            case "stored": return new AnswerGuard.Source(Set.of("a", "c"),
+                "SELECT a, count(*) c FROM t GROUP BY ROLLUP (a)", true);
             case "kept": return new AnswerGuard.Source(Set.of("k", "a", "s", "v"),
-                "SELECT * FROM t x WHERE EXISTS (SELECT 1 FROM u w WHERE w.k = x.k)");
+                "SELECT * FROM t x WHERE EXISTS (SELECT 1 FROM u w WHERE w.k = x.k)", false);
             default: return null;
         }
     }
@@ -89,6 +91,9 @@ STATEMENTS = {
     "SELECT a, count(*) FROM kept GROUP BY ROLLUP (a)": "WITHOUT_CBO",
     "SELECT a FROM kept": "AS_IS",
     "ALTER MATERIALIZED VIEW totals REBUILD": "WITHOUT_CBO",
+    # Who reads a materialized view reads its rows, and only its making runs its text.
+    "SELECT DISTINCT a FROM stored": "AS_IS",
+    "ALTER MATERIALIZED VIEW stored REBUILD": "WITHOUT_INFERENCE",
     f"SELECT a, count(*) FROM t x WHERE a = 'p' OR {EXISTS} GROUP BY ROLLUP (a)": "REFUSED subquery",
     f"SELECT a, count(*) FROM t x WHERE {EXISTS} AND NOT {EXISTS} GROUP BY ROLLUP (a)": "REFUSED subquery",
     "SELECT a, 1 FROM t x WHERE k NOT IN (SELECT w.k FROM u w WHERE w.w = x.v) GROUP BY ROLLUP (a)": "REFUSED subquery",
@@ -123,6 +128,11 @@ STATEMENTS = {
     "SELECT DISTINCT a FROM totals": "WITHOUT_CBO",
     "SELECT k, sum(c) FROM (SELECT k, count(*) c FROM t GROUP BY ROLLUP (k)) y GROUP BY k": "WITHOUT_INFERENCE",
     "SELECT a, count(*) FROM (SELECT DISTINCT a FROM t) y GROUP BY ROLLUP (a)": "WITHOUT_INFERENCE",
+    "SELECT k, count(*) OVER () FROM (SELECT k FROM t GROUP BY ROLLUP (k)) y GROUP BY k": "WITHOUT_CBO",
+    "SELECT k, sum(sum(c)) OVER () FROM (SELECT k, count(*) c FROM t GROUP BY ROLLUP (k)) y GROUP BY k": "WITHOUT_INFERENCE",
+    "SELECT a, count(*) FROM t GROUP BY ROLLUP (a) UNION SELECT a, 0 FROM t": "WITHOUT_INFERENCE",
+    "SELECT a, 1 FROM t WHERE v > (SELECT avg(w) FROM u) GROUP BY ROLLUP (a) UNION SELECT 'x', 0": "WITHOUT_INFERENCE",
+    "SELECT DISTINCT k FROM (SELECT k FROM t GROUP BY ROLLUP (k) UNION SELECT k FROM u) y": "WITHOUT_CBO",
     "SELECT DISTINCT k FROM (SELECT k FROM t GROUP BY ROLLUP (k)) y WHERE k > (SELECT avg(w) FROM u)": "REFUSED subquery",
     "SELECT DISTINCT k FROM t GROUP BY ROLLUP (k)": "REFUSED duplicates",
     # Statements without either.

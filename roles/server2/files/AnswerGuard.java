@@ -73,14 +73,16 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         Source table(String name);
     }
 
-    /** A table's columns, and the text of a view. */
+    /** A table's columns, and the text of a view; the rows of a materialized one are stored. */
     static final class Source {
         final Set<String> columns;
         final String text;
+        final boolean stored;
 
-        Source(Set<String> columns, String text) {
+        Source(Set<String> columns, String text, boolean stored) {
             this.columns = columns;
             this.text = text;
+            this.stored = stored;
         }
     }
 
@@ -141,8 +143,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             for (FieldSchema column : table.getAllCols()) {
                 columns.add(column.getName().toLowerCase(Locale.ROOT));
             }
-            boolean stored = !table.isView() && !table.isMaterializedView();
-            return new Source(columns, stored ? null : table.getViewExpandedText());
+            boolean view = table.isView() || table.isMaterializedView();
+            return new Source(columns, view ? table.getViewExpandedText() : null, !table.isView());
         } catch (HiveException error) {
             // Hive meets the same error when it plans the statement.
             return null;
@@ -266,7 +268,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                 if (!common.containsKey(name) && !tables.containsKey(name)) {
                     Source source = catalog.table(name);
                     tables.put(name, source);
-                    if (source != null && source.text != null) {
+                    if (source != null && source.text != null && (rebuild || !source.stored)) {
                         expand(name, source.text);
                     }
                 }
@@ -300,7 +302,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                     throw refusal("SELECT DISTINCT stands beside ROLLUP, CUBE or GROUPING SETS, and its rows repeat. Write the subtotals as a "
                         + "derived table and SELECT DISTINCT from it.");
                 }
-                unique |= type == HiveParser.TOK_SELECTDI;
+                unique |= type == HiveParser.TOK_SELECTDI && !unites(child);
                 grouped |= type == HiveParser.TOK_GROUPBY;
                 aggregates |= type != HiveParser.TOK_GROUPBY && type != HiveParser.TOK_WHERE && aggregate(child);
             }
@@ -315,10 +317,18 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return false;
         }
 
+        /** Whether it is the DISTINCT that Hive's parser writes for UNION, whose branches together have no key. */
+        private static boolean unites(ASTNode select) {
+            return children(select).stream().anyMatch(
+                item -> item.getChildCount() > 0 && item.getChild(0).getType() == HiveParser.TOK_SETCOLREF);
+        }
+
         private static boolean aggregate(ASTNode node) {
             int type = node.getType();
-            if (type == HiveParser.TOK_FUNCTIONSTAR || type == HiveParser.TOK_FUNCTIONDI
-                || type == HiveParser.TOK_FUNCTION && AGGREGATES.contains(text(node.getChild(0)))) {
+            // A window has the rows of the groups, and may have an aggregate for its argument.
+            boolean window = children(node).stream().anyMatch(part -> part.getType() == HiveParser.TOK_WINDOWSPEC);
+            if (!window && (type == HiveParser.TOK_FUNCTIONSTAR || type == HiveParser.TOK_FUNCTIONDI
+                || type == HiveParser.TOK_FUNCTION && AGGREGATES.contains(text(node.getChild(0))))) {
                 return true;
             }
             return type != HiveParser.TOK_QUERY && children(node).stream().anyMatch(Statement::aggregate);
