@@ -111,6 +111,27 @@ TEXTS = {
         False,
         f"IOException: Input path does not exist: hdfs://h:8020/x {WHERE}",
     ),
+    "the name of a class": (
+        task(
+            f"{RUNNING}java.lang.RuntimeException: x{FRAMES}Caused by: java.lang.ClassNotFoundException: com.example.Mine{FRAMES}"
+        ),
+        False,
+        f"ClassNotFoundException: com.example.Mine {WHERE}",
+    ),
+    "the name of a host": (
+        task(f"{RUNNING}java.net.UnknownHostException: two.example.com: Name or service not known{FRAMES}"),
+        False,
+        f"UnknownHostException: two.example.com: Name or service not known {WHERE}",
+    ),
+    "a damaged file": (
+        task(
+            f"{RUNNING}java.lang.RuntimeException: java.io.IOException: java.io.IOException: Error reading file: hdfs://h/x/a{FRAMES}"
+            f"Caused by: java.io.IOException: java.io.IOException: Error reading file: hdfs://h/x/a{FRAMES}"
+            f"Caused by: java.io.EOFException: Read past end of RLE integer{FRAMES}"
+        ),
+        False,
+        f"Error reading file: hdfs://h/x/a: EOFException: Read past end of RLE integer {WHERE}",
+    ),
     "without a message": (
         task(f"{RUNNING}java.lang.NullPointerException{FRAMES}"),
         False,

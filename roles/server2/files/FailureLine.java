@@ -28,7 +28,11 @@ public final class FailureLine implements ExecuteWithHookContext {
     private static final Pattern HEAD = Pattern.compile(
         "^(?:Error: )?(?:Node: \\S+ : )?(?:Error while running task \\( failure \\) : )?(?:attempt_\\w+:)?");
     private static final Pattern INPUT = Pattern.compile("Vertex Input: \\S+ initializer failed, vertex=\\S+ \\[[^\\]]*\\], ");
-    private static final Pattern EXCEPTION = Pattern.compile("^((?:\\w+\\.)+)(\\w+(?:\\$\\w+)*)(?:\\(([\\w.$]+)\\))?(?:: |$)");
+    /** By its last word: a message may be the dotted name of a class or a host. */
+    private static final Pattern EXCEPTION = Pattern.compile(
+        "^((?:\\w+\\.)+)((?:\\w+\\$)*\\w*(?:Exception|Error|Throwable))(?:\\(([\\w.$]+)\\))?(?:: |$)");
+    /** Words of Hive, ORC and Parquet. */
+    private static final Pattern DONE = Pattern.compile("Error evaluating |Error reading file: |Can not read value .* in file ");
 
     /** Of an application master that is gone (ReExecuteLostAMQueryPlugin), and of other errors after which Hive may run a statement again. */
     private static final Pattern AGAIN = Pattern.compile("(?s)AM Container for .* exited .* exitCode: -100|AM record not found"
@@ -90,10 +94,10 @@ public final class FailureLine implements ExecuteWithHookContext {
         List<String> causes = causes(HEAD.matcher(part).replaceFirst(""));
         String last = causes.get(causes.size() - 1);
         for (String cause : causes) {
-            // Hive's own words for an expression that failed; the reason itself is the last cause.
-            int at = cause.indexOf("Error evaluating ");
-            if (at >= 0 && cause != last) {
-                return cause.substring(at) + ": " + last;
+            // What was done to which expression or file; the reason itself is the last cause, which may name neither.
+            Matcher done = DONE.matcher(cause);
+            if (cause != last && done.find()) {
+                return cause.substring(done.start()) + ": " + last;
             }
         }
         return last;
