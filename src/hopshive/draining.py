@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import socket
 import time
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopshive.health import NoAnswer, fetch_json
-from hopshive.locks import Process, abort
+from hopshive.locks import Process, abort, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -89,6 +90,8 @@ class Server2:
     metastores: Sequence[str] = ()
     cut_off: list[Statement] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    # Its transactions when it ended.
+    opened: set[int] = field(default_factory=set)
 
     def leave(self) -> bool:
         """Take it out of the discovery; where that fails it is drained all the same."""
@@ -107,15 +110,22 @@ class Server2:
     def wait(self) -> None:
         """Until it runs nothing, or for as long as it may; one that does not answer cannot be asked."""
         with suppress(NoAnswer):
-            drain(lambda: running(self._base, ANSWER_TIMEOUT), self.limit)
+            self.cut_off = drain(lambda: running(self._base, ANSWER_TIMEOUT), self.limit)
 
     def stopping(self) -> None:
         """Watch it stop: what does it cut off?"""
-        self.cut_off = stopping(lambda: running(self._base, STOP_TIMEOUT), lambda: listens(self.port))
+        look = functools.partial(running, self._base, STOP_TIMEOUT)
+        self.cut_off = stopping(look, lambda: listens(self.port), self.cut_off)
+        if self.cut_off:
+            self.opened = opened(self._process, self.metastores)
 
     def stopped(self) -> None:
         """Abort what it has left open, and tell what it has cut off."""
-        self.told += settle(self.cut_off, Process(USER, socket.gethostname()), self.metastores)
+        self.told += settle(self.cut_off, self._process, self.metastores, self.opened)
+
+    @property
+    def _process(self) -> Process:
+        return Process(USER, socket.gethostname())
 
     @property
     def _base(self) -> str:
@@ -195,15 +205,15 @@ def drain(
 def stopping(
     look: Callable[[], list[Statement]],
     listening: Callable[[], bool],
+    left: list[Statement],
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[Statement]:
-    """Watch one that was told to stop until it listens no more; what it cuts off then.
+    """Watch one that was told to stop until it listens no more; what it cuts off then: `left`, if it tells nothing any more.
 
     One that stops before GRACE is over had nothing left to run, whatever the last look has found.
     """
     begun = now()
-    left: list[Statement] = []
     while listening() and now() - begun < STOP_LIMIT:
         with suppress(NoAnswer):
             left = look()
@@ -211,12 +221,14 @@ def stopping(
     return left if now() - begun >= GRACE else []
 
 
-def settle(cut_off: Collection[Statement], process: Process, metastores: Iterable[str]) -> list[str]:
+def settle(
+    cut_off: Collection[Statement], process: Process, metastores: Iterable[str], before: Collection[int]
+) -> list[str]:
     """Abort the transactions of statements whose HiveServer2 is gone; a sentence about each statement."""
     if not cut_off:
         return []
     try:
-        transactions = abort({statement.query for statement in cut_off}, process, metastores)
+        transactions = abort({statement.query for statement in cut_off}, process, metastores, before)
     except NoAnswer as error:
         return [
             f"{_cut(statement)} Its transaction stays open until hive.txn.timeout. {error}" for statement in cut_off
@@ -226,7 +238,9 @@ def settle(cut_off: Collection[Statement], process: Process, metastores: Iterabl
 
 def listens(port: int) -> bool:
     """Whether a process of this host listens at a port; it does not notice, as it would a connection."""
-    lines = [line for name in ("tcp", "tcp6") for line in Path("/proc/net", name).read_text().splitlines()[1:]]
+    # Without IPv6 in the kernel there is one table.
+    tables = [table for name in ("tcp", "tcp6") if (table := Path("/proc/net", name)).exists()]
+    lines = [line for table in tables for line in table.read_text().splitlines()[1:]]
     places = (line.split()[1] for line in lines if line.split()[3] == LISTEN)
     return any(int(place.rpartition(":")[2], 16) == port for place in places)
 

@@ -7,6 +7,7 @@ the query's id, and its transaction holds them to its end. The transaction itsel
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 TIMEOUT = 30.0
 # A transaction that holds no lock for so long, in seconds, was not about to ask for one.
 SETTLED = 2.0
-# ShowLocksResponseElement; TxnInfo; TxnState.
+# ShowLocksResponseElement; ShowCompactResponseElement; TxnInfo; TxnState.
 _TXNID, _AGENT_INFO = 7, 13
+_COMPACTION_TXNID = 22
 _ID, _STATE, _USER, _HOST = 1, 2, 3, 4
 _OPEN = 3
 
@@ -34,21 +36,31 @@ class Process:
     host: str
 
 
+def opened(process: Process, metastores: Iterable[str]) -> set[int]:
+    """The open transactions of a process, as the first metastore that answers tells them; none if none answers."""
+    for place in metastores:
+        with suppress(NoAnswer):
+            return {transaction[_ID] for transaction in _open(place) if _is_open(transaction, process)}
+    return set()
+
+
 def abort(
     queries: Collection[str],
     process: Process,
     metastores: Iterable[str],
+    before: Collection[int],
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[str, list[int]]:
     """Abort the open transactions of some queries of a process that is gone; their numbers by the query's id.
 
     Queries without a lock, which were being compiled or read no table, cannot be told apart: each of them gets all transactions
-    of the process that hold none. `metastores` are `host:port`, any may be down. Raises NoAnswer.
+    of `before` that hold none and are no compaction's. `before`: what the process had open when it ended, for the process that
+    comes after it has the same user and host. `metastores` are `host:port`, any may be down. Raises NoAnswer.
     """
     errors = []
     for place in metastores:
         try:
-            found = _abort(place, queries, process, sleep)
+            found = _abort(place, queries, process, before, sleep)
         except NoAnswer as error:
             errors.append(f"The metastore at {place} did not abort it: {error}.")
         else:
@@ -57,14 +69,18 @@ def abort(
 
 
 def _abort(
-    place: str, queries: Collection[str], process: Process, sleep: Callable[[float], None]
+    place: str,
+    queries: Collection[str],
+    process: Process,
+    before: Collection[int],
+    sleep: Callable[[float], None],
 ) -> dict[str, list[int]]:
     locks = _locks(place)
     found = transactions(locks, queries)
-    lockless = unlocked(_open(place), locks, process)
+    lockless = unlocked(_open(place), locks, process).intersection(before)
     if lockless and len(found) < len(queries):
         sleep(SETTLED)
-        lockless &= unlocked(_open(place), _locks(place), process)
+        lockless &= unlocked(_open(place), _locks(place), process) - _compactions(place)
         if lockless:
             found |= {query: sorted(lockless) for query in queries if query not in found}
     numbers = sorted({number for several in found.values() for number in several})
@@ -77,6 +93,12 @@ def _abort(
 def _locks(place: str) -> list[dict[int, Any]]:
     locks: list[dict[int, Any]] = call_metastore(place, "show_locks", {1: (TType.STRUCT, {})}, TIMEOUT).get(1, [])
     return locks
+
+
+def _compactions(place: str) -> set[int]:
+    """The transactions of compactions that the metastores know, ended ones too."""
+    told = call_metastore(place, "show_compact", {1: (TType.STRUCT, {})}, TIMEOUT).get(1, [])
+    return {compaction[_COMPACTION_TXNID] for compaction in told if _COMPACTION_TXNID in compaction}
 
 
 def _open(place: str) -> list[dict[int, Any]]:
@@ -94,14 +116,14 @@ def transactions(locks: Iterable[dict[int, Any]], queries: Collection[str]) -> d
     return {query: sorted(numbers) for query, numbers in found.items()}
 
 
-def unlocked(opened: Iterable[dict[int, Any]], locks: Iterable[dict[int, Any]], process: Process) -> set[int]:
+def unlocked(found: Iterable[dict[int, Any]], locks: Iterable[dict[int, Any]], process: Process) -> set[int]:
     """The open transactions of a process that hold no lock."""
     locking = {lock.get(_TXNID) for lock in locks}
-    owner = (process.user.encode(), process.host.encode())
     return {
-        transaction[_ID]
-        for transaction in opened
-        if transaction[_STATE] == _OPEN
-        and (transaction[_USER], transaction[_HOST]) == owner
-        and transaction[_ID] not in locking
+        transaction[_ID] for transaction in found if _is_open(transaction, process) and transaction[_ID] not in locking
     }
+
+
+def _is_open(transaction: dict[int, Any], process: Process) -> bool:
+    owner = (process.user.encode(), process.host.encode())
+    return transaction[_STATE] == _OPEN and (transaction[_USER], transaction[_HOST]) == owner

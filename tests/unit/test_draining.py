@@ -114,25 +114,31 @@ def test_a_web_ui_that_hangs_ends_it() -> None:
 
 def test_what_runs_when_it_stops_after_its_grace_is_cut_off() -> None:
     clock = Clock()
-    assert stopping(lambda: [ONE], lambda: clock.time < GRACE + 1, clock.now, clock.sleep) == [ONE]
+    assert stopping(lambda: [ONE], lambda: clock.time < GRACE + 1, [], clock.now, clock.sleep) == [ONE]
 
 
 def test_one_that_stops_sooner_had_nothing_left_to_run() -> None:
     clock = Clock()
-    assert stopping(lambda: [ONE], lambda: clock.time < GRACE - 1, clock.now, clock.sleep) == []
+    assert stopping(lambda: [ONE], lambda: clock.time < GRACE - 1, [], clock.now, clock.sleep) == []
 
 
 def test_what_ends_within_the_grace_is_not_cut_off() -> None:
     """An idle cursor keeps it as long as a statement would."""
     clock = Clock()
     look = lambda: [ONE] if clock.time < 3 else []  # noqa: E731 - as short as what it stands for
-    assert stopping(look, lambda: clock.time < GRACE + 1, clock.now, clock.sleep) == []
+    assert stopping(look, lambda: clock.time < GRACE + 1, [], clock.now, clock.sleep) == []
 
 
 def test_a_web_ui_that_ends_first_takes_nothing_back() -> None:
     clock = Clock()
     answers = looks([ONE], *[None] * 100)
-    assert stopping(answers, lambda: clock.time < GRACE + 1, clock.now, clock.sleep) == [ONE]
+    assert stopping(answers, lambda: clock.time < GRACE + 1, [], clock.now, clock.sleep) == [ONE]
+
+
+def test_one_that_hangs_cuts_off_what_it_ran_when_it_was_seen_last() -> None:
+    clock = Clock()
+    silent = looks(*[None] * 100)
+    assert stopping(silent, lambda: clock.time < GRACE + 1, [ONE], clock.now, clock.sleep) == [ONE]
 
 
 def test_who_listens_is_seen_without_a_connection() -> None:
@@ -219,7 +225,7 @@ def test_a_transaction_without_locks_is_known_by_its_process_alone() -> None:
 
 
 def test_without_a_metastore_a_transaction_that_stays_is_told() -> None:
-    (sentence,) = settle([ONE], PROCESS, [])
+    (sentence,) = settle([ONE], PROCESS, [], {17})
     assert sentence.startswith(
         "The restart cut off a statement that ran for longer than server2_drain_timeout: q1 of spark: SELECT 1."
     )
@@ -227,4 +233,4 @@ def test_without_a_metastore_a_transaction_that_stays_is_told() -> None:
 
 
 def test_nothing_is_told_where_nothing_was_cut_off() -> None:
-    assert settle([], PROCESS, []) == []
+    assert settle([], PROCESS, [], []) == []

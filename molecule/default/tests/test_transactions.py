@@ -9,6 +9,7 @@ import pytest
 
 from hopshive.health import call_metastore
 from hopshive.locks import Process, abort
+from hopshive.locks import opened as known
 from hopshive.thrift_wire import Fields, TType
 
 pytestmark = pytest.mark.group("metastore")
@@ -47,8 +48,11 @@ def test_those_of_its_queries_are_aborted_and_no_others(host: Any) -> None:
     locking, lockless = opened(place, OWN, "locking"), opened(place, OWN)
     stays = {opened(place, OTHER, "of another"), opened(place, OTHER), opened(place, OWN, "of another session")}
     try:
-        # The first metastore does not answer.
-        found = abort(queries, OWN, ["127.0.0.1:1", place])
+        # The first metastore does not answer. What was opened later is the next process's.
+        before = known(OWN, ["127.0.0.1:1", place])
+        later = opened(place, OWN)
+        stays |= {later}
+        found = abort(queries, OWN, ["127.0.0.1:1", place], before)
         assert found == {"locking": [locking], "reading nothing": [lockless]}
         assert open_of(place, {locking, lockless, *stays}) == stays
     finally:
