@@ -162,7 +162,7 @@ def test_what_the_fuse_holds_waits_for_an_approval(site: Site) -> None:
     assert len(waits) > 1
     assert first in site.run("held")
     assert f"{first} waits for an approval, and none of its metadata was removed. Look" in site.run(
-        "undo", "--path", first, code=1
+        "undo", "--path", f"{first}/day=1/", code=1
     )
     assert {one["path"] for one in site.json("approve", "--dry-run")} == waits
     assert "say --yes for all" in site.run("approve", code=2)

@@ -13,12 +13,14 @@ from hopshive.commands.base import Site, site_options
 from hopshive.lease import read_standing
 from hopshive.mirror import held
 from hopshive.mirror.identity import GONE
+from hopshive.paths import is_below, normal
 from hopshive.undo import CannotUndo, carry_out, plan
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
     from hopshive.database import Database
     from hopshive.journal import Entry
+    from hopshive.mirror.held import Held
     from hopshive.undo import Move
 
 
@@ -80,7 +82,8 @@ def _entries(database: Database, removal: int | None, path: str | None) -> tuple
         known = removal is None or journal.one_removal(tx, removal) is not None
     if not known:
         raise click.ClickException(f"The journal has nothing of a removal {removal}. Look: hopshive journal")
-    if not entries and path is not None and (waiting := held.read(database, [path])):
+    waiting = [] if entries or path is None else _waiting(database, normal(path))
+    if waiting:
         one = waiting[0]
         where = f" It lies at {one.target}: move it back, and it waits no longer." if one.target else ""
         raise click.ClickException(
@@ -95,6 +98,11 @@ def _entries(database: Database, removal: int | None, path: str | None) -> tuple
     mine = [entry for entry in entries if entry.removal == number]
     # What was deleted past the trash stays away, and the rest comes back without it.
     return number, [entry for entry in mine if entry.inode != GONE] or mine
+
+
+def _waiting(database: Database, path: str) -> list[Held]:
+    """What waits for an approval at or beneath a path, or is a directory that the path lies in."""
+    return [one for one in held.read(database) if is_below(one.path, path) or is_below(path, one.path)]
 
 
 def _wait(database: Database, number: int, entries: list[Entry], timeout: float) -> None:
