@@ -88,7 +88,8 @@ class Catalogue:
     inodes: InodeTable | None
     # Other tables of the inode table's schema.
     beside_inodes: frozenset[str] = frozenset()
-    state_tables: frozenset[str] = frozenset()
+    # With their columns.
+    state_tables: Mapping[str, frozenset[str]] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     positions: int = 0
     # Tables of LINKS whose columns hold values, although no key of ours is on them.
@@ -130,7 +131,7 @@ def read(tx: Transaction, database: str, *, back: bool = False) -> Catalogue:
         versions = tx.rows("SELECT SCHEMA_VERSION FROM VERSION")
         version = str(versions[0][0]) if len(versions) == 1 else ""
     inode_schema, _, inode_table = tx.names.inodes.partition(".")
-    state_tables = _tables(tx, tx.names.state)
+    state_tables = {table: frozenset(some) for table, some in _columns(tx, tx.names.state).items()}
     settings = {}
     if "setting" in state_tables:
         settings = {str(name): _text(value) for name, value in tx.rows("SELECT name, value FROM {state}.setting")}

@@ -49,6 +49,8 @@ ENGINES = ("InnoDB", NDB)
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
+_NEW_COLUMN = re.compile(r"ALTER TABLE \{state\}\.(?P<table>\w+) ADD COLUMN IF NOT EXISTS (?P<name>\w+)")
+
 # The columns that refer to the inode, and those of the inode table.
 INODE_COLUMNS = {"PARTITION_ID": "partition_id", "PARENT_ID": "parent_id", "NAME": "name"}
 # What state.INODES gives them, when the table is yet to be made.
@@ -278,11 +280,13 @@ def _own_tables(found: Catalogue, names: Names, wanted: Wanted) -> list[Statemen
     if wanted.source == "hdfs" and found.inodes is None:
         tables.append(state.INODES)
     versions = range(_state_version(found) + 1, state.STATE_VERSION + 1)
-    migrations = [text for version in versions for text in state.MIGRATIONS[version]]
-    # MySQL does not know IF NOT EXISTS there.
-    tables += [
-        text.replace("ADD COLUMN IF NOT EXISTS", "ADD COLUMN") if found.engine == NDB else text for text in migrations
-    ]
+    for text in (text for version in versions for text in state.MIGRATIONS[version]):
+        column = _NEW_COLUMN.match(text)
+        if found.engine != NDB or column is None:
+            tables.append(text)
+        elif column["name"] not in found.state_tables.get(column["table"], ()):
+            # MySQL does not know IF NOT EXISTS there.
+            tables.append(text.replace(" IF NOT EXISTS", "", 1))
     return statements + [Statement(render(text, names).replace("{engine}", found.engine).strip()) for text in tables]
 
 
