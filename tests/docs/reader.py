@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # For each command, on a machine that is busy.
 SECONDS = 240.0
+# How long a command that goes on must go on.
+FOLLOWED = 2.0
 # Where a command runs that a page shows without its host: the first host of a group, as this user.
 PLACES = {
     "hopshive": ("cleaner", "root"),
@@ -147,6 +149,8 @@ class Reader:
             with Terminal(text, ROOT) as terminal:
                 if follows(command.text):
                     terminal.expect(r"\S.*\n", SECONDS)
+                    if terminal.ends_within(FOLLOWED):
+                        raise Wrong(block, command, "It ends by itself.", terminal.printed)
                     terminal.write("\x03")
                     terminal.end(SECONDS)
                     return self.there(terminal.printed)

@@ -66,6 +66,13 @@ class Terminal:
         with suppress(OSError):
             os.write(self._screen, text.encode())
 
+    def ends_within(self, seconds: float) -> bool:
+        """Whether it ends by itself so soon."""
+        deadline = time.monotonic() + seconds
+        while self._more(deadline):
+            pass
+        return time.monotonic() < deadline
+
     def end(self, seconds: float) -> int:
         """Its exit code, once it has ended by itself."""
         deadline = time.monotonic() + seconds

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.warehouse.hiveserver2 import HiveError, HiveSession
+
 pytestmark = pytest.mark.group("client")
 # Fails in a task, four times.
 WRONG = "SELECT sum(size(split(s, concat('[', s)))) FROM (SELECT stack(2, 'x', 'y') AS s) t"
@@ -43,12 +45,16 @@ def test_the_journal_keeps_the_stack(host: Any) -> None:
 
 
 def test_a_failed_insert_leaves_no_transaction_open(host: Any) -> None:
-    """DROP waits for the locks of transactions."""
-    beeline(host, "CREATE DATABASE IF NOT EXISTS failing")
-    made = "CREATE TABLE failing.t (n INT) STORED AS ORC TBLPROPERTIES ('transactional' = 'true')"
-    assert beeline(host, made)[0] == 0
-    assert beeline(host, f"INSERT INTO failing.t {WRONG}")[0] != 0
-    assert beeline(host, "SET hive.lock.numretries=2; DROP DATABASE failing CASCADE")[0] == 0
+    """DROP waits for the locks of transactions, and the session that failed is still open."""
+    session = HiveSession(host.run("hostname -i").stdout.split()[0])
+    try:
+        session.execute("CREATE DATABASE IF NOT EXISTS failing")
+        session.execute("CREATE TABLE failing.t (n INT) STORED AS ORC TBLPROPERTIES ('transactional' = 'true')")
+        with pytest.raises(HiveError, match="PatternSyntaxException"):
+            session.execute(f"INSERT INTO failing.t {WRONG}")
+        assert beeline(host, "SET hive.lock.numretries=2; DROP DATABASE failing CASCADE")[0] == 0
+    finally:
+        session.close()
 
 
 def test_a_running_statement_shows_its_progress(host: Any) -> None:

@@ -53,9 +53,18 @@ def test_what_is_not_run_is_printed_with_its_reason(capsys: pytest.CaptureFixtur
             print(f"  {text}: {why}")
 
 
+@pytest.fixture(name="followed", scope="module")
+def blocks_that_were_followed() -> list[Block]:
+    return []
+
+
 @pytest.mark.parametrize("block", RUN, ids=lambda block: block.name)
-def test_a_block_does_what_the_page_says(reader: dict[str, Reader], block: Block) -> None:
+def test_a_block_does_what_the_page_says(reader: dict[str, Reader], followed: list[Block], block: Block) -> None:
+    # A block counts on what those before it made and printed: the number of a removal, for example.
+    before = [one for one in RUN[: RUN.index(block)] if one.page == block.page and one not in followed]
+    assert not before, f"{before[0].name} stands before it and was not followed to its end"
     reader[block.page].follow(block, frozenset(LEFT_OUT))
+    followed.append(block)
     # Each page's last block leaves nothing open for the next page.
     if block == [one for one in RUN if one.page == block.page][-1]:
         reader[block.page].close()
