@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 GUARD = "Answer guard:"
 # What HiveServer2 says before the reason, of statements that it has planned and run as well.
 COMPILING = "Error while compiling statement: "
-RUNNING = "Execution Error, return code"
+# The second as hopshive's failure hook writes it.
+RUNNING = ("Execution Error, return code", "hopshive.Reason(")
 # What Spark's errors begin with that are none of its own sentences.
 CALLING = "An error occurred while calling "
 
@@ -34,7 +35,7 @@ class Refused(Exception):
         self.reason = reason(message)
         self.guarded = GUARD in message
         self.lost = lost
-        self.failed = lost or RUNNING in message or message.startswith(CALLING)
+        self.failed = lost or any(words in message for words in RUNNING) or message.startswith(CALLING)
 
 
 def one_line(refused: Refused) -> str:

@@ -31,6 +31,11 @@ def test_what_fails_twice_is_refused() -> None:
     assert (tallies[HIVE].late, tallies[HIVE].refusals) == (0, 1)
 
 
+def test_what_the_failure_line_says_was_planned() -> None:
+    said = "Error while compiling statement: FAILED: Hive Internal Error: hopshive.Reason(EOFException: x (in Map 1; more: ..."
+    assert Refused(said).failed
+
+
 def test_what_is_not_planned_is_not_asked_again() -> None:
     tallies: dict[Dialect, Tally] = {HIVE: Tally()}
     outcome = Outcome(refused=Refused(f"{COMPILING} Line 1:7 Invalid column"))
