@@ -22,6 +22,8 @@ from tests.warehouse import read_lab
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Molecule's own copy of it has other names.
+INVENTORY = Path(__file__).parents[1] / "inventory"
 BLOCKS = [block for page in PAGES for block in read(page)]
 LEFT_OUT = {
     command.text: REASONS[pattern]
@@ -32,15 +34,14 @@ LEFT_OUT = {
 RUN = [block for block in BLOCKS if any(command.text not in LEFT_OUT for command in block.commands)]
 
 
-def a_reader(config: pytest.Config) -> Reader:
-    inventory = Path(config.getoption("--ansible-inventory"))
-    return Reader(read_lab(ROOT / "inventories/lab"), read_lab(inventory))
+def a_reader() -> Reader:
+    return Reader(read_lab(ROOT / "inventories/lab"), read_lab(INVENTORY))
 
 
 @pytest.fixture(name="reader", scope="module")
-def reader_of_each_page(request: pytest.FixtureRequest) -> Iterator[dict[str, Reader]]:
+def reader_of_each_page() -> Iterator[dict[str, Reader]]:
     """By page: what a page opens and prints is no other's."""
-    readers = {page: a_reader(request.config) for page in PAGES}
+    readers = {page: a_reader() for page in PAGES}
     yield readers
     for one in readers.values():
         one.close()
@@ -70,10 +71,10 @@ def test_a_block_does_what_the_page_says(reader: dict[str, Reader], followed: li
         reader[block.page].close()
 
 
-def printed_ways(inventory: str) -> str:
+def printed_ways() -> str:
     """What `make lab` ends with, of the role that prints it."""
     run = subprocess.run(
-        ["ansible", "--inventory", inventory, "localhost", "-m", "include_role", "-a", "name=lab tasks_from=connect"],
+        ["ansible", "--inventory", str(INVENTORY), "localhost", "-m", "include_role", "-a", "name=lab tasks_from=connect"],
         cwd=ROOT,
         env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_FORCE_COLOR": "false"},
         capture_output=True,
@@ -84,15 +85,15 @@ def printed_ways(inventory: str) -> str:
     return run.stdout
 
 
-def test_each_way_in_that_make_lab_prints_leads_in(request: pytest.FixtureRequest, reader: dict[str, Reader]) -> None:
-    said = printed_ways(request.config.getoption("--ansible-inventory"))
+def test_each_way_in_that_make_lab_prints_leads_in(reader: dict[str, Reader]) -> None:
+    said = printed_ways()
     quickstart = reader["docs/quickstart.md"]
     tried = {quickstart.here(command.text) for block in RUN for command in block.commands}
     ways = re.findall(r"docker exec .*", said)
     pages = re.findall(r"http://\S+", said)
     assert len(ways) == 4
     assert len(pages) == 5
-    one = a_reader(request.config)
+    one = a_reader()
     for way in ways:
         # The others stand in the quick start, where they were tried.
         if way not in tried:
