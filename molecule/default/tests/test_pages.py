@@ -74,7 +74,16 @@ def test_a_block_does_what_the_page_says(reader: dict[str, Reader], followed: li
 def printed_ways() -> str:
     """What `make lab` ends with, of the role that prints it."""
     run = subprocess.run(
-        ["ansible", "--inventory", str(INVENTORY), "localhost", "-m", "include_role", "-a", "name=lab tasks_from=connect"],
+        [
+            "ansible",
+            "--inventory",
+            str(INVENTORY),
+            "localhost",
+            "-m",
+            "include_role",
+            "-a",
+            "name=lab tasks_from=connect",
+        ],
         cwd=ROOT,
         env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_FORCE_COLOR": "false"},
         capture_output=True,
