@@ -519,6 +519,30 @@ def test_a_directory_that_is_made_after_the_removal_is_no_replacement(world: Wor
     assert world.rechecks() == []
 
 
+# --- what happened must be known first ----------------------------------------------------------------------------------
+
+
+def several_namenodes(world: World) -> None:
+    """As of several, the one that tells of an absence has to write: each question makes an edit."""
+    world.namenode._addresses *= 2
+
+
+def test_what_was_reported_is_removed_although_each_question_makes_an_edit(world: World, db: int) -> None:
+    world.start(rename_policy="report")
+    make(world, db)
+    world.settle()
+    several_namenodes(world)
+    world.files.move(path_of(world), f"{world.root}/away/t")
+    world.settle()
+    assert world.rechecks() == [("rename", "reported")]
+    world.files.trash(f"{world.root}/away/t")
+    world.settle()
+    world.look_again()
+    world.until(lambda: world.objects() == {"d"})
+    world.settle()
+    assert world.mirror.context.absences == {}
+
+
 # --- another directory ------------------------------------------------------------------------------------------------
 
 

@@ -227,14 +227,16 @@ class Mirror:
         context = self.context
         limit = context.config.mirror.batch
         waiting: list[rechecks.State] = ["waiting", "approved"]
-        if time.monotonic() > self._look_again:
+        # What waits for events may be held or reported.
+        if context.absences or time.monotonic() > self._look_again:
             self._look_again = time.monotonic() + LOOK_AGAIN
             waiting += ["held", "reported"]
         with context.database.reading() as tx:
             due = rechecks.due(tx, limit, waiting)
             missing = [group for state in waiting if (group := rechecks.due_missing(tx, limit, state))]
-        if not due and not missing:
-            context.absences.clear()
+        ids = {one.id for some in (due, *missing) for one in some}
+        context.absences = {number: txid for number, txid in context.absences.items() if number in ids}
+        if not ids:
             return False
         if context.namenode.safe_mode():
             if time.monotonic() > self._say_again:
@@ -269,6 +271,8 @@ class Mirror:
     def _decide_together(self, group: list[Recheck]) -> list[Recheck]:
         try:
             return recheck.process_siblings(self.context, group)
+        except recheck.Unheard:
+            return []
         except recheck.Later:
             return self._put_off(group)
         except DatabaseUnavailable:
@@ -279,6 +283,8 @@ class Mirror:
     def _decide_missing(self, group: list[Recheck]) -> tuple[int, list[Recheck]]:
         try:
             return recheck.process_missing(self.context, group), []
+        except recheck.Unheard:
+            return 1, []
         except recheck.Later:
             return 1, self._put_off(group)
         except DatabaseUnavailable:
@@ -302,6 +308,8 @@ class Mirror:
             if one.kind == "missing":
                 return recheck.process_missing(context, [one]) > 0
             return recheck.process(context, one)
+        except recheck.Unheard:
+            return True
         except recheck.Later:
             self._put_off([one])
             return True

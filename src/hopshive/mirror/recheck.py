@@ -63,6 +63,10 @@ class Later(Exception):
     """There was no time for all of it; what is left is done when others had their turn."""
 
 
+class Unheard(Later):
+    """Events are to be read first; so long it keeps its place among what is due."""
+
+
 @dataclass(slots=True)
 class Survey:
     """What a page of descriptors turned out to be: `absent` their directory is gone; `busy` some were locked."""
@@ -297,7 +301,7 @@ def _settle_fuse(context: Context, tx: Transaction, state: rechecks.State) -> No
 
 
 def _begin(context: Context, some: Iterable[Recheck], cause: Cause) -> int:
-    """A removal for what rechecks found; it lasts as long as one of them. Raises Later until it is known what led to that."""
+    """A removal for what rechecks found; it lasts as long as one of them. Raises Unheard until it is known what led to that."""
     some = list(some)
     _hear_first(context, [one.id for one in some if one.removal is None])
     with context.database.transaction() as tx:
@@ -305,7 +309,7 @@ def _begin(context: Context, some: Iterable[Recheck], cause: Cause) -> int:
 
 
 def _hear_first(context: Context, ids: Sequence[int]) -> None:
-    """Raises Later until the events are read that happened before the directories of some rechecks were seen to be absent.
+    """Raises Unheard until the events are read that happened before the directories of some rechecks were seen to be absent.
 
     One of these may have been replaced, and its replacement moved away, since events were read.
     """
@@ -313,7 +317,7 @@ def _hear_first(context: Context, ids: Sequence[int]) -> None:
     if fresh:
         context.absences |= dict.fromkeys(fresh, context.namenode.current_txid())
     if any(context.absences[number] > context.txid for number in ids):
-        raise Later
+        raise Unheard
     for number in ids:
         del context.absences[number]
 
