@@ -543,6 +543,64 @@ def test_what_was_reported_is_removed_although_each_question_makes_an_edit(world
     assert world.mirror.context.absences == {}
 
 
+def test_one_that_has_just_gone_does_not_keep_its_siblings(world: World, db: int) -> None:
+    table = make(world, db)
+    world.make_partitions(table, [path_of(world, f"p={n}") for n in range(3, 10)])
+    world.settle()
+    several_namenodes(world)
+    for n in range(10):
+        world.files.delete(path_of(world, f"p={n}"))
+        world.mirror.step()
+        assert n < 2 or f"d.t/p={n - 2}" not in world.objects()
+    world.settle()
+    is_well(world, {"d", "d.t"})
+
+
+@pytest.mark.parametrize("gone", ["a table", "a partition", "what was never there"])
+def test_what_waits_for_events_is_not_looked_at_again(
+    world: World, db: int, gone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(world, db)
+    world.settle()
+    several_namenodes(world)
+    if gone == "what was never there":
+        world.make_table(db, "u", f"{world.root}/u", directory=False)
+    else:
+        world.files.delete(path_of(world) if gone == "a table" else path_of(world, "p=1"))
+    world.mirror.step()
+    before = dict(world.mirror.context.absences)
+    assert before
+    with monkeypatch.context() as patched:
+        patched.setattr(world.mirror, "_events", lambda: None)
+        for question in ("entries", "sure_entries", "current_txid"):
+            patched.setattr(world.namenode, question, lambda *_: pytest.fail("The NameNode is asked."))
+        for _ in range(3):
+            assert world.mirror.step()
+    assert world.mirror.context.absences == before
+    world.settle()
+    assert (
+        world.objects()
+        == {
+            "a table": {"d"},
+            "a partition": ALL - {"d.t/p=1"},
+            "what was never there": ALL,
+        }[gone]
+    )
+
+
+def test_of_many_that_are_missing_few_wait_at_a_time(world: World, db: int) -> None:
+    world.start(batch=2)
+    several_namenodes(world)
+    for n in range(9):
+        world.make_table(db, f"t{n}", path_of(world, f"{n}"), directory=False)
+    most = 0
+    for _ in range(40):
+        world.mirror.step()
+        most = max(most, len(world.mirror.context.absences))
+    assert world.objects() == {"d"}
+    assert 0 < most <= 2
+
+
 # --- another directory ------------------------------------------------------------------------------------------------
 
 

@@ -158,11 +158,12 @@ class Mirror:
             worked = self._follow(batch) or worked
         effects = self.context.effects
         decided = self._decide()
-        if self.context.effects > effects or any(txid > self.context.txid for txid in self.context.absences.values()):
+        unheard = any(txid > self.context.txid for txid in self.context.absences.values())
+        if self.context.effects > effects or unheard:
             self._ask_again = min(self._ask_again, time.monotonic())
         elif batch is not None and not batch.lag and not decided:
             self._ask_again += REST * min(TURN, time.monotonic() - began)
-        worked = decided or worked
+        worked = decided or unheard or worked
         worked = self._compare_some() or worked
         self._expire()
         self._count()
@@ -236,7 +237,10 @@ class Mirror:
             missing = [group for state in waiting if (group := rechecks.due_missing(tx, limit, state))]
         ids = {one.id for some in (due, *missing) for one in some}
         context.absences = {number: txid for number, txid in context.absences.items() if number in ids}
-        if not ids:
+        unheard = {number for number, txid in context.absences.items() if txid > context.txid}
+        due = [one for one in due if one.id not in unheard]
+        missing = [left for group in missing if (left := [one for one in group if one.id not in unheard])]
+        if not due and not missing:
             return False
         if context.namenode.safe_mode():
             if time.monotonic() > self._say_again:
@@ -271,8 +275,6 @@ class Mirror:
     def _decide_together(self, group: list[Recheck]) -> list[Recheck]:
         try:
             return recheck.process_siblings(self.context, group)
-        except recheck.Unheard:
-            return []
         except recheck.Later:
             return self._put_off(group)
         except DatabaseUnavailable:
@@ -283,8 +285,6 @@ class Mirror:
     def _decide_missing(self, group: list[Recheck]) -> tuple[int, list[Recheck]]:
         try:
             return recheck.process_missing(self.context, group), []
-        except recheck.Unheard:
-            return 1, []
         except recheck.Later:
             return 1, self._put_off(group)
         except DatabaseUnavailable:

@@ -164,13 +164,19 @@ def process_siblings(context: Context, group: Sequence[Recheck]) -> list[Recheck
         count = max(len(survey.absent), _beneath(context, [one.sd_id for one in survey.absent]))
         if not _fuse_allows(context, mine, mine[0].path, count):
             return left
-        where = mine[0].path if len(mine) == 1 else parent or "/"
-        removal = _begin(context, mine, _cause(replace(mine[-1], path=where)))
-        remove(context, removal, mine[0].kind, survey.absent, time.monotonic() + TURN)
+        absent = {one.key.name for one in survey.absent}
+        heard = _heard(context, [simple[name] for name in absent])
+        simple = {name: one for name, one in simple.items() if name not in absent or one.id in heard}
+        going = [one for one in mine if one.id in heard]
+        if going:
+            where = going[0].path if len(going) == 1 else parent or "/"
+            removal = _begin(context, going, _cause(replace(going[-1], path=where)))
+            gone = [one for one in survey.absent if one.key.name in simple]
+            remove(context, removal, going[0].kind, gone, time.monotonic() + TURN)
     with context.database.transaction() as tx:
         if inode is not None and simple and prune_rows(tx, inode, list(simple)):
             prune_upwards(tx, parent)
-        rechecks.finish(tx, [one.id for one in mine])
+        rechecks.finish(tx, [one.id for one in simple.values()])
     return left
 
 
@@ -301,29 +307,30 @@ def _settle_fuse(context: Context, tx: Transaction, state: rechecks.State) -> No
 
 
 def _begin(context: Context, some: Iterable[Recheck], cause: Cause) -> int:
-    """A removal for what rechecks found; it lasts as long as one of them. Raises Unheard until it is known what led to that."""
-    some = list(some)
-    _hear_first(context, [one.id for one in some if one.removal is None])
+    """A removal for what rechecks found; it lasts as long as one of them."""
     with context.database.transaction() as tx:
         return rechecks.begin(tx, [one.id for one in some], cause)
 
 
-def _hear_first(context: Context, ids: Sequence[int]) -> None:
-    """Raises Unheard until the events are read that happened before the directories of some rechecks were seen to be absent.
+def _heard(context: Context, some: Sequence[Recheck]) -> set[int]:
+    """Those of some rechecks for which the events are read that happened before their directories were seen to be absent.
 
-    One of these may have been replaced, and its replacement moved away, since events were read.
+    One of these may have been replaced, and its replacement moved away, since events were read. The others' turn comes when
+    those are read; nothing is asked of them before (`loop.Mirror`).
     """
-    fresh = [number for number in ids if number not in context.absences]
+    fresh = [one.id for one in some if one.removal is None and one.id not in context.absences]
     if fresh:
         context.absences |= dict.fromkeys(fresh, context.namenode.current_txid())
-    if any(context.absences[number] > context.txid for number in ids):
-        raise Unheard
-    for number in ids:
-        del context.absences[number]
+    heard = {one.id for one in some if one.removal is not None or context.absences[one.id] <= context.txid}
+    for number in heard:
+        context.absences.pop(number, None)
+    return heard
 
 
 def _remove(context: Context, recheck: Recheck, key: Key | None) -> bool:
     """Remove what is absent, batch by batch; False if some of it was locked. Raises Later."""
+    if recheck.id not in _heard(context, [recheck]):
+        raise Unheard
     removal = recheck.removal or _begin(context, [recheck], _cause(recheck))
     whole = True
     until = time.monotonic() + TURN
@@ -411,9 +418,10 @@ def process_missing(context: Context, due: Sequence[Recheck]) -> int:
     over += [wanted[sd_id].id for sd_id in lost.difference(absent)]
     if absent:
         over += _remove_missing(context, absent, {sd_id: wanted[sd_id] for sd_id in absent}, paths)
-    with context.database.transaction() as tx:
-        rechecks.finish(tx, over)
-        _settle_fuse(context, tx, due[0].state)
+    if over:
+        with context.database.transaction() as tx:
+            rechecks.finish(tx, over)
+            _settle_fuse(context, tx, due[0].state)
     return len(over)
 
 
@@ -439,6 +447,10 @@ def _remove_missing(
     allowed = {sd_id: one for sd_id, one in wanted.items() if one.state == "approved" or one.removal is not None}
     asked = {sd_id: one for sd_id, one in wanted.items() if sd_id not in allowed}
     for group in filter(None, (allowed, _allowed(context, asked, paths) if asked else {})):
+        heard = _heard(context, list(group.values()))
+        group = {sd_id: one for sd_id, one in group.items() if one.id in heard}
+        if not group:
+            continue
         cause = Cause("missing", commonpath([paths[sd_id] for sd_id in group]))
         removal = _begin(context, group.values(), cause)
         remove(context, removal, "missing", [absent[sd_id] for sd_id in sorted(group)], until)
