@@ -519,6 +519,57 @@ def test_a_directory_that_is_made_after_the_removal_is_no_replacement(world: Wor
     assert world.rechecks() == []
 
 
+@pytest.mark.parametrize("seen", [True, False])
+@pytest.mark.parametrize("trash", [True, False])
+@pytest.mark.parametrize("how", ["deleted", "deleted with what it lay in", "overwritten"])
+def test_what_is_made_where_the_old_directory_was_deleted_is_no_replacement(
+    world: World, db: int, how: str, trash: bool, seen: bool
+) -> None:
+    world.start(grace=3600, rename_grace=3600, unbound_grace=3600)
+    world.make_table(db, "t", path_of(world))
+    if seen:
+        world.settle()
+    above = f"{TRASH if trash else world.root}/data{how[-1]}{seen}"
+    place = f"{above}/old"
+    world.files.move(path_of(world), place)
+    world.settle()
+    if how == "overwritten":
+        world.files.mkdir(f"{world.root}/another")
+        world.files.ask("PUT", "RENAME", f"{world.root}/another", destination=place, renameoptions="OVERWRITE")
+    else:
+        world.files.delete(place if how == "deleted" else above)
+        world.files.mkdir(place)
+    world.settle()
+    world.look_again()
+    world.settle()
+    assert world.objects() == {"d"}
+    (row,) = world.metastore.execute("SELECT inode, replacement FROM {state}.journal")
+    another = world.namenode.entry(place)
+    assert another
+    assert another.file_id not in row
+    world.files.move(place, path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+
+
+def test_what_is_deleted_after_its_move_was_reported_is_gone(world: World, db: int) -> None:
+    world.start(rename_policy="report")
+    make(world, db)
+    world.settle()
+    world.files.move(path_of(world), f"{world.root}/away/t")
+    world.settle()
+    assert world.rechecks() == [("rename", "reported")]
+    world.files.delete(f"{world.root}/away/t")
+    world.settle()
+    world.files.mkdir(f"{world.root}/away/t")
+    world.start()
+    world.settle()
+    world.look_again()
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.rechecks() == []
+
+
 # --- what happened must be known first ----------------------------------------------------------------------------------
 
 

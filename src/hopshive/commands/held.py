@@ -11,7 +11,7 @@ from rich.table import Table
 
 from hopshive.commands.ask import ask, end, shown
 from hopshive.commands.base import Site, moment, site_options
-from hopshive.commands.journal import CAUSES
+from hopshive.commands.journal import cause_of
 from hopshive.mirror.held import read, shown_until
 from hopshive.paths import normal
 from hopshive.wording import counted
@@ -84,9 +84,7 @@ def _table(found: Sequence[Held]) -> Table:
     for heading in ("path", "kind", "objects", "since", "why"):
         table.add_column(heading, overflow="fold", justify="right" if heading == "objects" else "left")
     for one in found:
-        kind = (
-            f"{CAUSES.get(one.kind, one.kind)} {one.target}" if one.kind == "rename" else CAUSES.get(one.kind, one.kind)
-        )
+        kind = cause_of(one.kind, one.target)
         path = f"{one.path.rstrip('/')}/..." if one.kind == "missing" else one.path
         row = (path, kind, str(one.objects), moment(one.since), one.why)
         table.add_row(*(shown(value) for value in row))

@@ -59,11 +59,16 @@ def journal(site: Site, removal: int | None, limit: int) -> None:
         )
 
 
+def cause_of(kind: str, target: str) -> str:
+    """What became of a directory."""
+    if kind == "rename":
+        return f"{CAUSES[kind]} {target}" if target else "moved elsewhere, and deleted there"
+    return CAUSES.get(kind, kind)
+
+
 def why(removal: Removal) -> str:
     """Why it happened, for humans."""
-    cause = CAUSES.get(removal.kind, removal.kind)
-    if removal.kind == "rename":
-        cause = f"{cause} {removal.target}"
+    cause = cause_of(removal.kind, removal.target)
     return f"{cause}, transaction {removal.txid}" if removal.txid else cause
 
 

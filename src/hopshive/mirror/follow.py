@@ -57,7 +57,8 @@ def concerning(context: Context, events: Iterable[Event]) -> Concern:
     for event in events:
         arrived = event.target if event.kind == "rename" else event.path if event.kind == "mkdir" else ""
         went = event.kind != "mkdir" and (event.path in context.targets or event.path in context.missing)
-        if went or arrived in context.missing:
+        overwrote = event.kind == "rename" and event.target in context.targets
+        if went or overwrote or arrived in context.missing:
             moves.append(event)
             if went and event.kind == "rename":
                 context.targets.add(event.target)
@@ -110,6 +111,8 @@ def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_a
     rechecks.add(tx, rows)
     for event in concern.moves:
         followed = event.path in context.targets
+        if event.kind != "mkdir" and (event.target or event.path) in context.targets:
+            rechecks.lose_target(tx, event.target or event.path, event.txid)
         if event.kind == "rename" and followed:
             rechecks.follow_target(tx, event.path, event.target, event.txid)
         if event.kind != "mkdir":

@@ -56,12 +56,15 @@ def find(context: Context, paths: Mapping[int, str]) -> dict[int, int | None]:
 
 
 def _place(path: str, moves: Mapping[str, Recheck]) -> str:
-    """Where the last move of a directory at or above a path took what lay there; empty if none did."""
+    """Where the last move of a directory at or above a path took what lay there; empty if none did.
+
+    Nowhere, if it was deleted since: what lies at that place by now is somebody else's.
+    """
     above = [moves[prefix] for prefix in prefixes(path) if prefix in moves]
     if not above:
         return ""
     last = max(above, key=lambda one: one.txid)
-    return last.target + path[len(last.path) :] if last.kind != "unlink" else rechecks.NOWHERE
+    return last.target + path[len(last.path) :] if last.kind != "unlink" and last.target else rechecks.NOWHERE
 
 
 def alike(context: Context, recheck: Recheck, entries: Sequence[Entry]) -> set[int]:

@@ -260,7 +260,8 @@ def _policy_removes(context: Context, recheck: Recheck, count: int, key: Key | N
         protected = fuse.is_protected(recheck.path, fuse.read_protected(context, tx))
     policy = "report" if protected else context.config.mirror.rename_policy
     # Who moved it on into the trash has deleted it.
-    there = not in_trash(recheck.target) and recheck.target in look(context.namenode, [recheck.target]).ids
+    elsewhere = recheck.target != "" and not in_trash(recheck.target)
+    there = elsewhere and recheck.target in look(context.namenode, [recheck.target]).ids
     if policy == "follow" and there:
         pages = subtree(context.database, key, recheck.inode, PAGE)
         if relocate(context, recheck, (examine(context, page).absent for page in pages)):

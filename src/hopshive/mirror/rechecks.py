@@ -41,7 +41,10 @@ _COLUMNS = "id, kind, path, target, inode, sd_id, txid, event_at, state, removal
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
-    """A directory that went, moved, was overwritten, was never there, or came back. Times are UTC."""
+    """A directory that went, moved, was overwritten, was never there, or came back. Times are UTC.
+
+    `target` of one that was moved is empty if it was deleted for good where it lay then.
+    """
 
     kind: Kind
     path: str
@@ -159,6 +162,17 @@ def follow_target(tx: Transaction, source: str, target: str, txid: int) -> None:
     )
     moved = [(encoded(fitting(target + decoded(place)[len(source) :])), number) for number, place in rows]
     tx.many("UPDATE {state}.recheck SET target = %s WHERE id = %s", moved)
+
+
+def lose_target(tx: Transaction, path: str, txid: int) -> None:
+    """What was moved to a path, or beneath it, before a transaction of the NameNode was deleted, or overwritten, in that."""
+    there = "txid < %s AND (target = %s OR target LIKE %s)"
+    arguments = (txid, encoded(path), _beneath(path))
+    tx.execute(f"UPDATE {{state}}.recheck SET target = '' WHERE kind IN ({_MOVED}) AND {there}", arguments)
+    tx.execute(
+        f"UPDATE {{state}}.recheck SET target = '{NOWHERE}', txid = %s WHERE kind = 'missing' AND {there}",
+        (txid, *arguments),
+    )
 
 
 def follow_missing(tx: Transaction, source: str, target: str, txid: int, *, followed: bool) -> None:
