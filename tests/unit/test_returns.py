@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive import journal
-from hopshive.mirror import follow, restoring
+from hopshive.mirror import follow, recheck, restoring
 from tests.mirror_world import TRASH
 
 if TYPE_CHECKING:
@@ -650,6 +650,35 @@ def test_of_many_that_are_missing_few_wait_at_a_time(world: World, db: int) -> N
         most = max(most, len(world.mirror.context.absences))
     assert world.objects() == {"d"}
     assert 0 < most <= 2
+
+
+def test_a_removal_that_another_leader_goes_on_with_waits_for_all_events(
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.start(batch=2)
+    make(world, db)
+    world.settle()
+    replace_it(world)
+    place = world.files.trash(path_of(world))
+
+    def die(*_: object) -> None:
+        raise ConnectionAbortedError
+
+    with monkeypatch.context() as patched, pytest.raises(ConnectionAbortedError):
+        patched.setattr(recheck, "_still_absent", die)
+        world.until(lambda: world.objects() == {"d"})
+    assert {"d.t"} < world.objects() < ALL
+    # Nobody leads. More happens than one answer of the NameNode tells, and then the trash is renamed.
+    for n in range(1100):
+        world.namenode.make_directory(f"{world.root}/{n}")
+    checkpoint = "/2411242300"
+    world.files.move(TRASH, TRASH.replace("/Current", checkpoint))
+    world.start()
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(place.replace("/Current", checkpoint), path_of(world))
+    world.settle()
+    is_well(world, ALL)
 
 
 # --- another directory ------------------------------------------------------------------------------------------------

@@ -55,6 +55,8 @@ class Context:
     passes: dict[int, Pass] = field(default_factory=dict)
     # The last transaction of the NameNode whose events are looked at.
     txid: int = 0
+    # Transactions of the NameNode that were yet to be read when events were asked for the last time.
+    lag: int = 0
     # By the number of the recheck: a transaction of the NameNode after which its directory was seen to be absent.
     absences: dict[int, int] = field(default_factory=dict)
     # Objects that were removed or restored so far.

@@ -120,6 +120,7 @@ class Mirror:
             follow.start_at(tx, txid)
         # Not before it is written: who was interrupted finds the same gap again.
         self.context.txid = self._saved_txid = txid
+        self.context.lag = 0
         self.context.absences.clear()
         self._compare()
 
@@ -220,6 +221,7 @@ class Mirror:
             self._saved = time.monotonic()
             self._saved_txid = batch.last_txid
         context.txid = batch.last_txid
+        context.lag = batch.lag
         context.metrics.lag_events.set(batch.lag)
         context.metrics.lag_seconds.set(max(0.0, time.time() - last / 1000) if batch.lag and last else 0.0)
         return bool(concern) or batch.lag > 0
@@ -238,6 +240,9 @@ class Mirror:
         ids = {one.id for some in (due, *missing) for one in some}
         context.absences = {number: txid for number, txid in context.absences.items() if number in ids}
         unheard = {number for number, txid in context.absences.items() if txid > context.txid}
+        if context.lag:
+            # What another leader began, or took long, goes on from where directories lie by now.
+            unheard |= {one.id for some in (due, *missing) for one in some if one.removal is not None}
         due = [one for one in due if one.id not in unheard]
         missing = [left for group in missing if (left := [one for one in group if one.id not in unheard])]
         if not due and not missing:
