@@ -61,7 +61,7 @@ def plan(namenode: NameNode, removal: Removal, entries: Sequence[Entry], beneath
                 f"The journal does not know which directory {entry.path} was. Move it back by hand, then:"
                 f" hopshive restore --path {entry.path}"
             )
-        inode, source = lies_now(namenode, entry.inode, entry.replacement)
+        inode, source = lies_now(namenode, entry)
         if source is None:
             raise CannotUndo(
                 f"The directory of {entry.kind} {entry.name} is nowhere on HDFS any more: its trash was emptied, or it was"
@@ -79,11 +79,15 @@ def plan(namenode: NameNode, removal: Removal, entries: Sequence[Entry], beneath
     return list(moves.values())
 
 
-def lies_now(namenode: NameNode, inode: int, replacement: int | None) -> tuple[int, str | None]:
-    """The directory that lay there last, as far as it is on HDFS, and where it lies now."""
-    if replacement is not None and (source := namenode.path_of(replacement)) is not None:
-        return replacement, source
-    return inode, namenode.path_of(inode)
+def lies_now(namenode: NameNode, entry: Entry) -> tuple[int, str | None]:
+    """The directory of an entry that has one, and where it lies now: the one that is back, or else the last that is on HDFS."""
+    inode = entry.inode or 0
+    source = namenode.path_of(inode)
+    if entry.replacement is not None and source != entry.path:
+        last = namenode.path_of(entry.replacement)
+        if last is not None:
+            return entry.replacement, last
+    return inode, source
 
 
 def _check(namenode: NameNode, move: Move) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hopshive import journal
+from hopshive.config import JournalConfig
 from hopshive.journal.record import summary
 from hopshive.undo import CannotUndo, Move, carry_out, plan
 from tests.mirror_world import TRASH, World
@@ -82,6 +85,23 @@ def test_of_a_directory_and_its_replacement_the_last_one_that_is_there_is_moved(
     assert moved(world) == [(f"{place}1764000000000", f"{above}/u")]
     world.files.delete(f"{place}1764000000000")
     assert moved(world) == [(place, f"{above}/u")]
+
+
+def test_of_a_directory_and_its_replacement_the_one_that_is_back_is_not_moved(world: World, above: str) -> None:
+    world.config = replace(world.config, journal=JournalConfig(automatic=False))
+    world.start()
+    place = f"{TRASH}{above}/u"
+    world.files.trash(f"{above}/u")
+    world.files.mkdir(f"{above}/u")
+    world.files.move(f"{above}/u", f"{place}1764000000000")
+    world.settle()
+    world.files.move(place, f"{above}/u")
+    world.settle()
+    assert moved(world) == [(f"{above}/u", f"{above}/u")]
+    world.files.move(f"{above}/u", place)
+    world.files.move(f"{place}1764000000000", f"{above}/u")
+    world.settle()
+    assert moved(world) == [(f"{above}/u", f"{above}/u")]
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def _places(site: Site, removals: list[Removal], tops: Mapping[int, Entry | None
             for one in removals:
                 top = tops.get(one.id)
                 if top is not None and top.inode is not None:
-                    _, lies = lies_now(namenode, top.inode, top.replacement)
+                    _, lies = lies_now(namenode, top)
                     # HDFS counts from the hour in which it renames the trash, which comes after the deletion.
                     keeps = lies is not None and in_trash(lies) and interval
                     found[one.id] = Place(lies, (one.event_at or one.begun) + interval if keeps else None)
