@@ -37,12 +37,14 @@ class Concern:
     """What some events ask for: rechecks of directories that went, and directories that came where something was missing.
 
     Of an arrival, whether something may lie beneath it: nothing does in a directory that was just made. `moves` are of
-    what was moved before and is yet to be decided on, and of what is missing, in their order.
+    what was moved before and is yet to be decided on, and of what is missing, in their order; `overwrites` are the
+    transactions of those that came where something had been moved to.
     """
 
     rechecks: list[Recheck]
     arrivals: dict[str, bool]
     moves: list[Event]
+    overwrites: set[int]
 
     def __bool__(self) -> bool:
         return bool(self.rechecks or self.arrivals or self.moves)
@@ -54,12 +56,15 @@ def concerning(context: Context, events: Iterable[Event]) -> Concern:
     wanted: dict[tuple[str, str], Recheck] = {}
     arrivals: dict[str, bool] = {}
     moves: list[Event] = []
+    overwrites: set[int] = set()
     for event in events:
         arrived = event.target if event.kind == "rename" else event.path if event.kind == "mkdir" else ""
         went = event.kind != "mkdir" and (event.path in context.targets or event.path in context.missing)
         overwrote = event.kind == "rename" and event.target in context.targets
         if went or overwrote or arrived in context.missing:
             moves.append(event)
+            if overwrote:
+                overwrites.add(event.txid)
             if went and event.kind == "rename":
                 context.targets.add(event.target)
         if event.kind != "mkdir" and event.path in known:
@@ -74,7 +79,7 @@ def concerning(context: Context, events: Iterable[Event]) -> Concern:
             arrivals[arrived] = event.kind == "rename"
         if event.kind == "rename" and arrived in known:  # what lay there was overwritten
             _want(wanted, "replace", event, arrived)
-    return Concern(list(wanted.values()), arrivals, moves)
+    return Concern(list(wanted.values()), arrivals, moves, overwrites)
 
 
 def _want(wanted: dict[tuple[str, str], Recheck], kind: str, event: Event, path: str, target: str = "") -> None:
@@ -111,11 +116,14 @@ def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_a
     rechecks.add(tx, rows)
     for event in concern.moves:
         followed = event.path in context.targets
-        if event.kind != "mkdir" and (event.target or event.path) in context.targets:
-            rechecks.lose_target(tx, event.target or event.path, event.txid)
+        if event.kind == "unlink" and followed:
+            rechecks.lose_target(tx, event.path, event.txid)
+        if event.txid in concern.overwrites:
+            rechecks.lose_target(tx, event.target, event.txid)
         if event.kind == "rename" and followed:
             rechecks.follow_target(tx, event.path, event.target, event.txid)
         if event.kind != "mkdir":
+            followed = followed and event.kind == "rename"
             rechecks.follow_missing(tx, event.path, event.target or rechecks.NOWHERE, event.txid, followed=followed)
         if event.kind != "unlink":
             rechecks.arrived(tx, event.target or event.path, event.txid, whole=event.kind == "rename")

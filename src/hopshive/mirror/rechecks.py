@@ -166,12 +166,10 @@ def follow_target(tx: Transaction, source: str, target: str, txid: int) -> None:
 
 def lose_target(tx: Transaction, path: str, txid: int) -> None:
     """What was moved to a path, or beneath it, before a transaction of the NameNode was deleted, or overwritten, in that."""
-    there = "txid < %s AND (target = %s OR target LIKE %s)"
-    arguments = (txid, encoded(path), _beneath(path))
-    tx.execute(f"UPDATE {{state}}.recheck SET target = '' WHERE kind IN ({_MOVED}) AND {there}", arguments)
     tx.execute(
-        f"UPDATE {{state}}.recheck SET target = '{NOWHERE}', txid = %s WHERE kind = 'missing' AND {there}",
-        (txid, *arguments),
+        f"UPDATE {{state}}.recheck SET target = IF(kind = 'missing', '{NOWHERE}', ''), txid = IF(kind = 'missing', %s, txid)"
+        f" WHERE kind IN ({_MOVED}, 'missing') AND txid < %s AND (target = %s OR target LIKE %s)",
+        (txid, txid, encoded(path), _beneath(path)),
     )
 
 
