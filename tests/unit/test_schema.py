@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -562,6 +563,19 @@ def test_a_long_transaction_is_waited_for_without_holding_up_the_others(
         reader.join()
     assert max(waited) < session.LOCK_WAIT + 0.7
     schema.apply(stock.server, stock.names)
+
+
+def test_a_second_run_waits_for_the_first_whatever_became_of_who_asked_for_it(
+    stock: Metastore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "PATIENCE", 1)
+    with session.connect(stock.server, stock.names):
+        with pytest.raises(schema.SchemaError, match="For 1 s another run has been changing the schema of ours in"):
+            schema.apply(stock.server, stock.names)
+        # Another metastore of the same server is no concern of that one.
+        with session.connect(replace(stock.server, database="other"), stock.names):
+            pass
+    assert schema.apply(stock.server, stock.names)
 
 
 # --- what follows -------------------------------------------------------------------------------------------------------

@@ -24,6 +24,8 @@ PAUSE = 2.0
 # Seconds until it gives up.
 PATIENCE = 120.0
 
+# Characters that the name of a lock may have.
+_LOCK_NAME = 64
 _BUSY = frozenset({ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK})
 # Binary logging is on, and the user may not make triggers (ER_BINLOG_CREATE_ROUTINE_NEED_SUPER).
 _TRIGGER_REFUSED = 1419
@@ -142,9 +144,23 @@ def connect(server: Server, names: Names) -> Iterator[Session]:
                 " innodb_lock_wait_timeout = %s",
                 (LOCK_WAIT, LOCK_WAIT),
             )
+            _require_alone(server, cursor)
         yield Session(server, connection, names)
     finally:
         connection.close()
+
+
+def _require_alone(server: Server, cursor: pymysql.cursors.Cursor) -> None:
+    """Wait for the end of other changes of this schema: a statement goes on after the end of the process that asked for it.
+
+    The lock ends with its connection. Raises SchemaError.
+    """
+    cursor.execute("SELECT GET_LOCK(%s, %s)", (f"hopshive {server.database}"[:_LOCK_NAME], PATIENCE))
+    if cursor.fetchone() != (1,):
+        raise SchemaError(
+            f"For {PATIENCE:.0f} s another run has been changing the schema of {server.database} in {server.place}. Nothing"
+            " was changed. Wait for the end of that run."
+        )
 
 
 def _short(sql: str) -> str:
