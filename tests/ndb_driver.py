@@ -5,9 +5,7 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-import pytest
-
-from tests.servers import ROOT
+from tests.servers import ROOT, require_java_compiler
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,8 +16,7 @@ OPTIONS = "?sslMode=DISABLED&allowPublicKeyRetrieval=true&connectTimeout=2000"
 
 def compile_driver(connector_home: Path, directory: Path) -> str:
     """The class path with the compiled driver; skips the test without a compiler."""
-    if subprocess.run(["javac", "-version"], capture_output=True, check=False).returncode:
-        pytest.skip("no Java compiler: apt-get install openjdk-17-jdk-headless")
+    require_java_compiler()
     build_driver(connector_home, directory)
     return f"{directory}:{connector_home}/*"
 

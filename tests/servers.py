@@ -183,6 +183,12 @@ def unpack(product: str, directory: Path) -> Path:
     return home
 
 
+def require_java_compiler() -> None:
+    """Skip without one."""
+    if subprocess.run(["javac", "-version"], capture_output=True, check=False).returncode:
+        pytest.skip("no Java compiler: apt-get install openjdk-17-jdk-headless")
+
+
 def hadoop_classpath(hadoop: Path, *, logging: bool = True) -> list[str]:
     """What a daemon of HDFS or YARN needs. Hive brings its own logging binding."""
     share = hadoop / "share/hadoop"

@@ -5,13 +5,12 @@ molecule/default/tests/test_answer_guard.py asks a HiveServer2 the same.
 
 from __future__ import annotations
 
-import os
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.servers import OPENS, ROOT, hadoop_classpath
+from tests.hive_hooks import run_probe
+from tests.servers import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,27 +146,11 @@ STATEMENTS = {
 @pytest.fixture(scope="module")
 def said(hive_home: Path, hadoop_home: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the guard says of each statement, then how long it took."""
-    if subprocess.run(["javac", "-version"], capture_output=True, check=False).returncode:
-        pytest.skip("no Java compiler: apt-get install openjdk-17-jdk-headless")
     directory = tmp_path_factory.mktemp("guard")
-    (directory / "Probe.java").write_text(PROBE)
-    (directory / "statements").write_text("\n".join(STATEMENTS))
-    classpath = os.pathsep.join([str(directory), f"{hive_home}/lib/*", *hadoop_classpath(hadoop_home, logging=False)])
-    compiled = [
-        "javac",
-        "-proc:none",
-        "-cp",
-        classpath,
-        "-d",
-        str(directory),
-        str(GUARD),
-        str(directory / "Probe.java"),
-    ]
-    subprocess.run(compiled, check=True, capture_output=True)
-    argv = ["java", *OPENS, "-cp", classpath, "hopshive.Probe", str(directory / "statements")]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return [line.removeprefix("= ") for line in done.stdout.splitlines() if line.startswith("= ")]
+    statements = directory / "statements"
+    statements.write_text("\n".join(STATEMENTS))
+    lines = run_probe(GUARD, PROBE, directory, (hive_home, hadoop_home), [statements])
+    return [line.removeprefix("= ") for line in lines if line.startswith("= ")]
 
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement[:120])

@@ -12,7 +12,7 @@ import pytest
 
 from hopshive.credential import Attributes, CredentialError, Record, Shell, Store, differing, ensure, read_record
 from tests.modules import run_module
-from tests.servers import QUICK, hadoop_classpath, write_script, write_site
+from tests.servers import QUICK, hadoop_classpath, require_java_compiler, write_script, write_site
 
 ALIAS = "javax.jdo.option.ConnectionPassword"
 SECRET = "s3 cr'\"$`\\é!"
@@ -189,8 +189,7 @@ def test_a_store_that_somebody_else_changed_is_asked(launcher: Path, tmp_path: P
 
 def test_hadoop_itself_reads_the_secret(launcher: Path, hadoop_home: Path, tmp_path: Path) -> None:
     """By Configuration.getPassword, as Hive does; the secret has what a shell or an encoding could break."""
-    if subprocess.run(["javac", "-version"], capture_output=True, check=False).returncode:
-        pytest.skip("no Java compiler: apt-get install openjdk-17-jdk-headless")
+    require_java_compiler()
     store = Store(f"localjceks://file{tmp_path}/store.jceks")
     ensure(store, Shell([str(launcher)]), ALIAS, SECRET, Attributes(mode=0o600))
     source = tmp_path / "Read.java"

@@ -5,13 +5,12 @@ molecule/default/tests/test_failures.py asks beeline.
 
 from __future__ import annotations
 
-import os
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.servers import OPENS, ROOT, hadoop_classpath
+from tests.hive_hooks import run_probe
+from tests.servers import ROOT
 from tests.unit.test_templates import render
 
 if TYPE_CHECKING:
@@ -159,22 +158,13 @@ TEXTS = {
 @pytest.fixture(scope="module")
 def said(hive_home: Path, hadoop_home: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the program prints."""
-    if subprocess.run(["javac", "-version"], capture_output=True, check=False).returncode:
-        pytest.skip("no Java compiler: apt-get install openjdk-17-jdk-headless")
     directory = tmp_path_factory.mktemp("failure")
-    (directory / "Probe.java").write_text(PROBE)
     names = [directory / f"text{number}" for number in range(len(TEXTS))]
     for name, (text, _, _) in zip(names, TEXTS.values(), strict=True):
         name.write_text(text)
     log = directory / "log4j2.properties"
     log.write_text(render("log4j2.properties.j2", log4j_without_stacks=["SessionState"]))
-    classpath = os.pathsep.join([str(directory), f"{hive_home}/lib/*", *hadoop_classpath(hadoop_home, logging=False)])
-    compiled = ["javac", "-proc:none", "-cp", classpath, "-d", str(directory), str(HOOK), str(directory / "Probe.java")]
-    subprocess.run(compiled, check=True, capture_output=True)
-    argv = ["java", *OPENS, f"-Dlog4j2.configurationFile={log}", "-cp", classpath, "hopshive.Probe", *map(str, names)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return run_probe(HOOK, PROBE, directory, (hive_home, hadoop_home), names, f"-Dlog4j2.configurationFile={log}")
 
 
 @pytest.mark.parametrize("what", TEXTS)
