@@ -50,10 +50,10 @@ class Drain(Protocol):
         """Wait, as long as it may take, for the end of what it runs."""
 
     def stopping(self) -> None:
-        """Watch what it still ends: it was told to stop."""
+        """Watch the replica stop: note which work is cut off."""
 
     def stopped(self) -> None:
-        """Clear up what it left open: its process is gone."""
+        """Clear up what the process left open, now that it is gone."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,8 @@ def restart(
     if questions.drain:
         left = bool(questions.others) and not degraded and questions.drain.leave()
         questions.drain.wait()
-        # The wait may have taken an hour. One that has left is found again by its restart alone, so nothing holds that up.
+        # The wait may have taken an hour. A replica that has left the discovery returns to it only by its restart, so that
+        # restart does not depend on the others again.
         if not left and not degraded:
             _spare(unit, [questions], run, wait, min(timeout, OTHERS_TIMEOUT), may_be_down)
     try:

@@ -223,10 +223,8 @@ def test_one_that_is_made_anew_and_deleted_while_nobody_leads_comes_back_as_the_
 # --- who leads --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("late", [True, False])
-def test_another_leader_between_each_two_steps_restores_all(world: World, db: int, late: bool) -> None:
-    make(world, db, late=late)
-    world.start()
+def comes_back_under_many_leaders(world: World) -> None:
+    """The table's directory goes to the trash and returns, with another leader between each two steps."""
     place = world.files.trash(path_of(world))
     for _ in range(4):
         world.start()
@@ -241,8 +239,8 @@ def test_another_leader_between_each_two_steps_restores_all(world: World, db: in
     is_well(world, ALL)
 
 
-def test_what_came_back_in_a_gap_of_the_events_is_found_by_the_comparison(world: World, db: int) -> None:
-    make(world, db, late=True)
+def comes_back_in_a_gap(world: World) -> None:
+    """The table's directory goes to the trash, and returns where events are missing."""
     place = world.files.trash(path_of(world))
     world.settle()
     assert world.objects() == {"d"}
@@ -250,6 +248,18 @@ def test_what_came_back_in_a_gap_of_the_events_is_found_by_the_comparison(world:
     gap(world)
     world.settle()
     is_well(world, ALL)
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_another_leader_between_each_two_steps_restores_all(world: World, db: int, late: bool) -> None:
+    make(world, db, late=late)
+    world.start()
+    comes_back_under_many_leaders(world)
+
+
+def test_what_came_back_in_a_gap_of_the_events_is_found_by_the_comparison(world: World, db: int) -> None:
+    make(world, db, late=True)
+    comes_back_in_a_gap(world)
 
 
 def test_partitions_that_came_back_in_a_gap_of_the_events_are_found_by_the_comparison(world: World, db: int) -> None:
@@ -419,18 +429,7 @@ def test_a_replacement_comes_back_with_another_leader_between_each_two_steps(wor
     make(world, db)
     world.settle()
     replace_it(world)
-    place = world.files.trash(path_of(world))
-    for _ in range(4):
-        world.start()
-        world.mirror.step()
-    world.settle()
-    assert world.objects() == {"d"}
-    world.files.move(place, path_of(world))
-    for _ in range(4):
-        world.start()
-        world.mirror.step()
-    world.settle()
-    is_well(world, ALL)
+    comes_back_under_many_leaders(world)
 
 
 def test_a_replacement_that_the_trash_moved_on_before_the_removal_comes_back(world: World, db: int) -> None:
@@ -480,13 +479,7 @@ def test_a_replacement_that_came_back_in_a_gap_of_the_events_is_found_by_the_com
     make(world, db)
     world.settle()
     replace_it(world)
-    place = world.files.trash(path_of(world))
-    world.settle()
-    assert world.objects() == {"d"}
-    world.files.move(place, path_of(world))
-    gap(world)
-    world.settle()
-    is_well(world, ALL)
+    comes_back_in_a_gap(world)
 
 
 def test_one_that_returns_and_is_replaced_before_it_was_seen_comes_back_by_hand(world: World, db: int) -> None:

@@ -165,7 +165,10 @@ def follow_target(tx: Transaction, source: str, target: str, txid: int) -> None:
 
 
 def lose_target(tx: Transaction, path: str, txid: int) -> None:
-    """What was moved to a path, or beneath it, before a transaction of the NameNode was deleted, or overwritten, in that."""
+    """Note that a path was deleted or overwritten in a transaction of the NameNode.
+
+    What had been moved to that path, or beneath it, has no place any more.
+    """
     tx.execute(
         f"UPDATE {{state}}.recheck SET target = IF(kind = 'missing', '{NOWHERE}', ''), txid = IF(kind = 'missing', %s, txid)"
         f" WHERE kind IN ({_MOVED}, 'missing') AND txid < %s AND (target = %s OR target LIKE %s)",
