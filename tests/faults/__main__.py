@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ from hopshive.health import NoAnswer, WrongAnswer
 from tests.faults.calls import Record, Summary, summary
 from tests.faults.catalogue import Fault, catalogue
 from tests.faults.clients import Client, Deletions, HiveRows, Ledger, SparkTables
+from tests.faults.evidence import Evidence
 from tests.faults.site import Site
 from tests.faults.verdict import Verdict, judge
 from tests.warehouse.hosts import CommandError, find_lab
@@ -36,6 +39,7 @@ class Result:
     clients: dict[str, Summary] = field(default_factory=dict)
     verdict: Verdict | None = None
     broken: list[str] = field(default_factory=list)
+    evidence: Path | None = None
 
     def row(self) -> dict[str, object]:
         """As it stands in the JSON file."""
@@ -54,6 +58,7 @@ class Result:
             "healed_s": verdict.healed if verdict else None,
             "caught_up_s": verdict.caught_up if verdict else None,
             "broken": self.broken,
+            "evidence": str(self.evidence) if self.evidence else None,
         }
 
 
@@ -61,9 +66,15 @@ class Result:
 @click.option("--label", default="ha", show_default=True, help="The lab's label.")
 @click.option("--only", multiple=True, help="Only faults with this in their name. May be given several times.")
 @click.option("--short", is_flag=True, help="Only those of the short form.")
+@click.option(
+    "--times", default=1, show_default=True, type=click.IntRange(min=1), help="How often, one after the other."
+)
 @click.option("--output", type=click.Path(path_type=Path), default=Path("build/bench/faults.json"), show_default=True)
-def main(label: str, only: tuple[str, ...], short: bool, output: Path) -> None:
-    """Cause each fault, print what came of it, and end with 1 if a bound does not hold."""
+def main(label: str, only: tuple[str, ...], short: bool, times: int, output: Path) -> None:
+    """Cause each fault, print what came of it, and end with 1 if a bound does not hold.
+
+    Of a fault of which something does not hold, thread dumps and logs are kept beside the output, in a directory of its number.
+    """
     lab = find_lab(label)
     site = Site(lab)
     there = [fault for fault in catalogue() if fault.fits(lab)]
@@ -77,6 +88,9 @@ def main(label: str, only: tuple[str, ...], short: bool, output: Path) -> None:
         click.echo(f"no fault of this lab has {' or '.join(map(repr, unknown)) or 'that'} in its name", err=True)
         sys.exit(2)
     results: list[Result] = []
+    after = AFTER_SHORT if short or times > 1 else AFTER
+    kept = output.with_suffix("")
+    shutil.rmtree(kept, ignore_errors=True)
     site.wait_healthy(300)
     record, ledger = Record(), Ledger()
     hive = HiveRows(record, ledger, lab.one("client"), lab.group("server2"))
@@ -88,9 +102,9 @@ def main(label: str, only: tuple[str, ...], short: bool, output: Path) -> None:
         one.work()
     try:
         warm(record, len(clients))
-        for fault in faults:
+        for number, fault in enumerate(faults * times, 1):
             click.echo(f"{time.strftime('%H:%M:%S')} {fault.name}")
-            result = one_fault(site, fault, clients, hive, short)
+            result = one_fault(site, fault, clients, hive, after, kept / str(number))
             results.append(result)
             click.echo(json.dumps(result.row()))
             output.parent.mkdir(parents=True, exist_ok=True)
@@ -99,11 +113,13 @@ def main(label: str, only: tuple[str, ...], short: bool, output: Path) -> None:
         for one in clients:
             one.stop()
     show(results)
+    if times > 1:
+        spread(results)
     sys.exit(1 if any(result.broken for result in results) else 0)
 
 
-def one_fault(site: Site, fault: Fault, clients: list[Client], hive: HiveRows, short: bool) -> Result:
-    """Cause one fault with clients at work, then let them rest, and judge."""
+def one_fault(site: Site, fault: Fault, clients: list[Client], hive: HiveRows, after: float, directory: Path) -> Result:
+    """Cause one fault with clients at work, then let them rest, and judge. `directory` is for evidence of what does not hold."""
     result = Result(fault)
     record = hive.record
     try:
@@ -116,6 +132,8 @@ def one_fault(site: Site, fault: Fault, clients: list[Client], hive: HiveRows, s
         one.work()
     time.sleep(BEFORE)
     begin = time.monotonic()
+    evidence = Evidence(site.lab, record, fault.bounds)
+    evidence.start()
     try:
         outcome = fault.cause(site)
         result.where = outcome.where
@@ -123,9 +141,10 @@ def one_fault(site: Site, fault: Fault, clients: list[Client], hive: HiveRows, s
     except (CommandError, NoAnswer, subprocess.SubprocessError) as error:
         said = getattr(error, "stdout", "") or ""
         result.broken.append(f"the fault could not be caused: {error} {said[-1500:]}")
-    end = settle(record, fault, time.monotonic(), AFTER_SHORT if short else AFTER)
+    end = settle(record, fault, time.monotonic(), after)
     for one in clients:
         one.rest()
+    evidence.end()
     for name, bound in fault.bounds:
         calls = [call for call in record.between(begin, time.monotonic()) if call.client == name]
         result.clients[name] = summary(calls, begin, end)
@@ -140,6 +159,9 @@ def one_fault(site: Site, fault: Fault, clients: list[Client], hive: HiveRows, s
         result.broken.append(f"it did not heal: {error}")
     else:
         result.broken += [*result.verdict.lost, *result.verdict.drift]
+    if result.broken:
+        evidence.save(directory)
+        result.evidence = directory
     return result
 
 
@@ -180,7 +202,20 @@ def show(results: list[Result]) -> None:
     Console(width=150).print(table)
     for one in results:
         for sentence in one.broken:
-            click.echo(f"{one.fault.name}: {sentence}")
+            click.echo(f"{one.fault.name}: {sentence} ({one.evidence})")
+
+
+def spread(results: list[Result]) -> None:
+    """Of each fault that was caused several times: how many held, and each client's least, median and greatest gap."""
+    table = Table("fault", "holds", "gap spark", "gap hive", "gap hdfs")
+    for name in dict.fromkeys(one.fault.name for one in results):
+        of_it = [one for one in results if one.fault.name == name]
+        cells = []
+        for client in ("spark", "hive", "hdfs"):
+            gaps = [one.clients[client].gap for one in of_it if client in one.clients]
+            cells.append(f"{min(gaps):.1f}, {statistics.median(gaps):.1f}, {max(gaps):.1f} s" if gaps else "")
+        table.add_row(name, f"{sum(not one.broken for one in of_it)} of {len(of_it)}", *cells)
+    Console(width=150).print(table)
 
 
 if __name__ == "__main__":
