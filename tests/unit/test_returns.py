@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hopshive import journal
 from hopshive.mirror import follow, recheck, restoring
+from hopshive.namenode import MissingEdits
 from tests.mirror_world import TRASH
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.mirror_world import World
 
 ALL = {"d", "d.t", "d.t/p=0", "d.t/p=1", "d.t/p=2"}
@@ -35,6 +38,20 @@ def gap(world: World) -> None:
     with world.database.transaction() as tx:
         follow.start_at(tx, world.namenode.current_txid())
     world.start()
+
+
+def miss(world: World, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object] = lambda: None) -> None:
+    """What happens now stands in edits that the NameNode has no longer when it is asked for them."""
+
+    def ask(_: int) -> Any:
+        patched.undo()
+        happens()
+        raise MissingEdits("They are gone.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.namenode, "events", ask)
+        world.until(lambda: world.namenode.events is not ask)
+    world.settle()
 
 
 def is_well(world: World, objects: set[str]) -> None:
@@ -297,6 +314,71 @@ def test_what_a_second_deletion_gave_another_name_in_the_trash_comes_back(world:
     world.files.move(place, path_of(world))
     world.settle()
     is_well(world, ALL)
+
+
+@pytest.mark.parametrize("seen", [True, False])
+@pytest.mark.parametrize("trash", [True, False])
+def test_what_was_made_in_a_gap_where_the_old_directory_had_been_moved_to_is_another_one(
+    world: World, db: int, trash: bool, seen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.start(grace=3600, rename_grace=3600, unbound_grace=3600)
+    world.make_table(db, "t", path_of(world))
+    if seen:
+        world.settle()
+    place = f"{TRASH if trash else world.root}/gap{seen}/old"
+    world.files.move(path_of(world), place)
+    world.settle()
+
+    def replace() -> None:
+        world.files.delete(place)
+        world.files.mkdir(place)
+
+    miss(world, monkeypatch, replace)
+    world.look_again()
+    world.settle()
+    assert world.objects() == {"d"}
+    (row,) = world.metastore.execute("SELECT inode, replacement FROM {state}.journal")
+    another = world.namenode.entry(place)
+    assert another
+    assert another.file_id not in row
+    world.files.move(place, path_of(world))
+    world.settle()
+    assert world.objects() == {"d"}
+
+
+def test_a_directory_that_a_gap_left_where_it_had_been_moved_to_comes_back_whole(
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.start(rename_grace=3600, unbound_grace=3600)
+    make(world, db, late=True)
+    world.files.move(path_of(world), f"{world.root}/away/t")
+    world.settle()
+    miss(world, monkeypatch)
+    world.look_again()
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(f"{world.root}/away/t", path_of(world))
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_a_location_does_not_follow_to_a_directory_that_was_made_in_a_gap(
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.start(rename_policy="follow", rename_grace=3600)
+    make(world, db)
+    world.settle()
+    world.files.move(path_of(world), f"{world.root}/away/t")
+    world.settle()
+
+    def replace() -> None:
+        world.files.delete(f"{world.root}/away/t")
+        world.files.mkdir(f"{world.root}/away/t")
+
+    miss(world, monkeypatch, replace)
+    world.look_again()
+    world.settle()
+    assert world.metastore.execute("SELECT LOCATION FROM SDS WHERE LOCATION LIKE '%/away/%'") == []
 
 
 # --- one that was replaced --------------------------------------------------------------------------------------------

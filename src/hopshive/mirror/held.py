@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hopshive import state
 from hopshive.database import marks
+from hopshive.mirror.rechecks import NOWHERE
 from hopshive.mirror.tree import decoded, encoded, rows_of, subtree
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def read(database: Database, paths: Sequence[str] = ()) -> list[Held]:
             arguments,
         )
     found = [
-        Held(decoded(path), kind, is_, decoded(target), _objects(database, decoded(path), inode), since, why)
+        Held(decoded(path), kind, is_, _place(target), _objects(database, decoded(path), inode), since, why)
         for path, kind, is_, target, inode, since, why in rows
     ]
     return found + [
@@ -83,6 +84,11 @@ def _condition(paths: Sequence[str]) -> tuple[str, list[object]]:
     exact = [encoded(path) for path in paths]
     places = " OR ".join([f"path IN ({marks(exact)})", *(state.BENEATH for _ in exact)])
     return f"{_WAITS} AND ({places})", [*exact, *(value for path in exact for value in state.beneath(path))]
+
+
+def _place(target: bytes) -> str:
+    """Where a directory lies; empty if that is unknown, or nowhere."""
+    return "" if decoded(target) == NOWHERE else decoded(target)
 
 
 def _objects(database: Database, path: str, inode: int | None) -> int:

@@ -56,7 +56,7 @@ def find(context: Context, paths: Mapping[int, str]) -> dict[int, int | None]:
 
 
 def _place(path: str, moves: Mapping[str, Recheck]) -> str:
-    """Where the last move of a directory at or above a path took what lay there; empty if none did.
+    """Where the last move of a directory at or above a path took what lay there; empty if none did, or if that is unknown.
 
     Nowhere, if it was deleted since: what lies at that place by now is somebody else's.
     """
@@ -64,7 +64,27 @@ def _place(path: str, moves: Mapping[str, Recheck]) -> str:
     if not above:
         return ""
     last = max(above, key=lambda one: one.txid)
-    return last.target + path[len(last.path) :] if last.kind != "unlink" and last.target else rechecks.NOWHERE
+    if last.kind == "unlink" or last.target == rechecks.NOWHERE:
+        return rechecks.NOWHERE
+    return last.target + path[len(last.path) :] if last.target else ""
+
+
+def doubt(context: Context) -> None:
+    """Events are missing: believe no move from before, unless its directory is where it took it. Raises NameNodeError.
+
+    What was deleted for good is so still. Whether a directory is the one that was moved is known of those that were bound.
+    """
+    with context.database.reading() as tx:
+        moves = rechecks.believed_moves(tx)
+    for some in chunks(moves):
+        found = look(context.namenode, [one.target for one in some], sure=True)
+        doubtful = [one.id for one in some if one.inode is None or found.ids.get(one.target) != one.inode]
+        with context.database.transaction() as tx:
+            rechecks.forget_targets(tx, doubtful)
+    more = True
+    while more:
+        with context.database.transaction() as tx:
+            more = rechecks.forget_missing(tx)
 
 
 def alike(context: Context, recheck: Recheck, entries: Sequence[Entry]) -> set[int]:

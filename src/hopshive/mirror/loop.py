@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hopshive import journal, schema
 from hopshive.database import Contention, DatabaseError, DatabaseUnavailable
-from hopshive.mirror import binding, follow, fuse, held, origin, recheck, rechecks, restoring, writers
+from hopshive.mirror import binding, follow, fuse, held, identity, origin, recheck, rechecks, restoring, writers
 from hopshive.mirror.compare import Comparison
 from hopshive.mirror.context import Context
 from hopshive.mirror.tree import MISSING, decoded
@@ -116,6 +116,7 @@ class Mirror:
     def _restart(self) -> None:
         """Follow from now on, and compare: what happened before is unknown."""
         txid = self.context.namenode.current_txid()
+        identity.doubt(self.context)
         with self.context.database.transaction() as tx:
             follow.start_at(tx, txid)
         # Not before it is written: who was interrupted finds the same gap again.

@@ -260,7 +260,7 @@ def _policy_removes(context: Context, recheck: Recheck, count: int, key: Key | N
         protected = fuse.is_protected(recheck.path, fuse.read_protected(context, tx))
     policy = "report" if protected else context.config.mirror.rename_policy
     # Who moved it on into the trash has deleted it.
-    elsewhere = recheck.target != "" and not in_trash(recheck.target)
+    elsewhere = recheck.target not in ("", rechecks.NOWHERE) and not in_trash(recheck.target)
     there = elsewhere and recheck.target in look(context.namenode, [recheck.target]).ids
     if policy == "follow" and there:
         pages = subtree(context.database, key, recheck.inode, PAGE)
@@ -346,7 +346,8 @@ def _remove(context: Context, recheck: Recheck, key: Key | None) -> bool:
 
 def _cause(recheck: Recheck) -> Cause:
     kind = recheck.kind if recheck.kind in ("trash", "rename") else "unlink"
-    return Cause(kind, recheck.path, recheck.target, recheck.txid, recheck.event_at)
+    target = "" if recheck.target == rechecks.NOWHERE else recheck.target
+    return Cause(kind, recheck.path, target, recheck.txid, recheck.event_at)
 
 
 def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound], until: float) -> None:

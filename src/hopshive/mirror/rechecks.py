@@ -24,7 +24,7 @@ State = Literal["waiting", "held", "approved", "reported", "comparing"]
 LOOK_AGAIN = 30.0
 # Descriptors that are put back into the queue in one transaction.
 MOST_AT_ONCE = 10_000
-# The target of a missing directory that was deleted for good.
+# The target of a directory that was deleted for good.
 NOWHERE = "/"
 # Room for a target. A path of HDFS may have 8000 characters.
 TARGET_BYTES = 8000
@@ -43,7 +43,8 @@ _COLUMNS = "id, kind, path, target, inode, sd_id, txid, event_at, state, removal
 class Recheck:
     """A directory that went, moved, was overwritten, was never there, or came back. Times are UTC.
 
-    `target` of one that was moved is empty if it was deleted for good where it lay then.
+    `target` of one that was moved is empty if nothing is known of where it lies by now, and `NOWHERE` if it was deleted
+    for good there.
     """
 
     kind: Kind
@@ -170,10 +171,31 @@ def lose_target(tx: Transaction, path: str, txid: int) -> None:
     What had been moved to that path, or beneath it, has no place any more.
     """
     tx.execute(
-        f"UPDATE {{state}}.recheck SET target = IF(kind = 'missing', '{NOWHERE}', ''), txid = IF(kind = 'missing', %s, txid)"
+        f"UPDATE {{state}}.recheck SET target = '{NOWHERE}', txid = IF(kind = 'missing', %s, txid)"
         f" WHERE kind IN ({_MOVED}, 'missing') AND txid < %s AND (target = %s OR target LIKE %s)",
         (txid, txid, encoded(path), _beneath(path)),
     )
+
+
+def believed_moves(tx: Transaction) -> list[Recheck]:
+    """Directories that went, and of which it is known where they went."""
+    sql = f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE kind IN ({_MOVED}) AND target NOT IN ('', '{NOWHERE}')"
+    return [_made(row) for row in tx.rows(sql)]
+
+
+def forget_targets(tx: Transaction, ids: Sequence[int]) -> None:
+    """Nothing is known any more of where the directories of some rechecks lie."""
+    if ids:
+        tx.execute(f"UPDATE {{state}}.recheck SET target = '' WHERE id IN ({marks(ids)})", ids)
+
+
+def forget_missing(tx: Transaction) -> bool:
+    """The same of directories that are missing, of `MOST_AT_ONCE` at most; whether there may be more."""
+    sql = "SELECT id FROM {state}.recheck WHERE kind = 'missing' AND target NOT IN ('', %s) LIMIT %s"
+    ids = [int(number) for (number,) in tx.rows(sql, (NOWHERE, MOST_AT_ONCE))]
+    for some in chunks(ids):
+        forget_targets(tx, some)
+    return len(ids) == MOST_AT_ONCE
 
 
 def follow_missing(tx: Transaction, source: str, target: str, txid: int, *, followed: bool) -> None:
