@@ -645,6 +645,32 @@ def test_what_is_deleted_after_its_move_was_reported_is_gone(world: World, db: i
     assert world.rechecks() == []
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_what_is_made_beneath_a_directory_that_is_being_removed_is_no_replacement(
+    world: World, db: int, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.start(unbound_grace=3600)
+    make(world, db, late=late)
+    if not late:
+        world.settle()
+    remove = recheck.remove
+
+    def go(*arguments: Any) -> None:
+        world.files.mkdir(path_of(world, "p=1"))
+        remove(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(recheck, "remove", go)
+        world.files.move(path_of(world), f"{world.root}/away/t")
+        world.settle()
+    assert world.objects() == {"d"}
+    assert world.metastore.execute("SELECT path FROM {state}.journal WHERE replacement IS NOT NULL") == []
+    world.files.delete(path_of(world))
+    world.files.move(f"{world.root}/away/t", path_of(world))
+    world.settle()
+    is_well(world, ALL)
+
+
 # --- what happened must be known first ----------------------------------------------------------------------------------
 
 

@@ -4,7 +4,8 @@ A bound descriptor has its directory's inode. That directory may have been repla
 mirror looked. One that is not bound is new, or its directory went before the mirror looked. At its removal it is found which
 directory lay there last, from where that lies by then:
 
-- at its own path: a partition outside of its table's directory, whose table went;
+- at its own path: a partition outside of its table's directory, whose table went. What is made beneath a directory that was
+  seen to be absent is made too late for that;
 - at the place to which the events took it. A recheck of the kind `missing` keeps that place (`rechecks.follow_missing`) through
   moves, moves within the trash and returns. What has none lay in a directory that went: the recheck of that has a target.
 
@@ -29,7 +30,7 @@ from hopshive.mirror.tree import prefixes
 from hopshive.paths import is_below, was_trashed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from hopshive.journal import Entry
     from hopshive.mirror.context import Context
@@ -39,8 +40,11 @@ if TYPE_CHECKING:
 GONE = 0
 
 
-def find(context: Context, paths: Mapping[int, str]) -> dict[int, int | None]:
-    """The directories that lay last where descriptors point, sd_id to path: an inode, `GONE` or None. Raises NameNodeError."""
+def find(context: Context, paths: Mapping[int, str], absent: Collection[str]) -> dict[int, int | None]:
+    """The directories that lay last where descriptors point, sd_id to path: an inode, `GONE` or None. Raises NameNodeError.
+
+    `absent`: directories that were seen to be absent. What lies at or beneath them by now was made since, or came back.
+    """
     with context.database.reading() as tx:
         own = rechecks.missing_places(tx, list(paths))
         moves = {
@@ -49,10 +53,16 @@ def find(context: Context, paths: Mapping[int, str]) -> dict[int, int | None]:
         }
     places = {sd_id: own.get(sd_id) or _place(path, moves) for sd_id, path in paths.items()}
     found = look(context.namenode, [*paths.values(), *(place for place in places.values() if place)], sure=True)
-    return {
-        sd_id: found.ids.get(path) or (GONE if places[sd_id] == rechecks.NOWHERE else found.ids.get(places[sd_id]))
-        for sd_id, path in paths.items()
-    }
+    gone = set(absent)
+    last: dict[int, int | None] = {}
+    for sd_id, path in paths.items():
+        here = found.ids.get(path)
+        moved = GONE if places[sd_id] == rechecks.NOWHERE else found.ids.get(places[sd_id])
+        if any(prefix in gone for prefix in prefixes(path)):
+            last[sd_id] = here if moved is None else moved
+        else:
+            last[sd_id] = moved if here is None else here
+    return last
 
 
 def _place(path: str, moves: Mapping[str, Recheck]) -> str:

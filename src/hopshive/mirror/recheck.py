@@ -357,7 +357,7 @@ def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound], 
     """
     left = list(absent)
     paths = {one.sd_id: path for one in left if (path := context.file_system.path_of(one.location))}
-    inodes = identity.find(context, paths) if paths else {}
+    inodes = identity.find(context, paths, paths.values()) if paths else {}
     while left:
         sd_ids = [one.sd_id for one in left]
         try:
@@ -365,7 +365,8 @@ def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound], 
                 limit = context.config.mirror.batch
                 progress = journal.remove_next(tx, removal, sd_ids, context.file_system, limit, inodes)
         except journal.Unknown as unknown:
-            inodes |= identity.find(context, unknown.paths)
+            gone = [paths[one.sd_id] for one in left if one.sd_id in paths]
+            inodes |= identity.find(context, unknown.paths, gone)
             continue
         for one in progress.removed:
             if one.path:
