@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -279,6 +280,38 @@ def test_a_rename_by_the_metastore_binds_to_the_new_place(world: World, table: i
     world.files.delete(new)
     world.settle()
     assert world.objects() == {"d"}
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(
+    ("settings", "state"), [({"rename_policy": "report"}, "reported"), ({"rename_grace": 3600}, "waiting")]
+)
+def test_a_comparison_does_not_decide_on_what_was_moved(world: World, settings: dict[str, Any], state: str) -> None:
+    world.start(**settings)
+    world.files.move(f"{world.root}/managed/d.db/t", f"{world.root}/away/t")
+    world.settle()
+    world.mirror.compare()
+    world.settle()
+    assert world.rechecks() == [("rename", state)]
+    assert world.objects() == ALL
+
+
+def test_a_comparison_finds_what_went_beneath_another_directory_at_the_place_of_one_that_was_moved(
+    world: World, table: int
+) -> None:
+    world.start(rename_grace=3600)
+    world.files.move(f"{world.root}/managed/d.db/t", f"{world.root}/away/t")
+    world.settle()
+    world.make_partitions(table, [f"{world.root}/managed/d.db/t/p=9"])
+    world.settle()
+    assert "d.t/p=9" in world.objects()
+    # Its event is lost, however.
+    world.files.delete(f"{world.root}/managed/d.db/t/p=9")
+    world.metastore.execute(f"UPDATE {{state}}.position SET txid = {world.namenode.current_txid()}")
+    world.start()
+    world.mirror.compare()
+    world.settle()
+    assert "d.t/p=9" not in world.objects()
 
 
 @pytest.mark.usefixtures("table")

@@ -17,11 +17,11 @@ from hopshive.mirror.binding import note_missing
 from hopshive.mirror.context import look
 from hopshive.mirror.recheck import MANY_AGAIN
 from hopshive.mirror.rechecks import Recheck
-from hopshive.mirror.tree import MISSING, NOT_OURS, Key, decoded, lock, requeue
+from hopshive.mirror.tree import MISSING, NOT_OURS, Key, decoded, lock, prefixes, requeue, rows_of
 from hopshive.paths import is_below
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from hopshive.database import Row, Transaction
     from hopshive.mirror.context import Context
@@ -143,6 +143,8 @@ class Comparison:
                 again[sd_id] = location
             else:
                 well[sd_id] = (path, found.ids[path])
+        moved = self._moved(missing.values())
+        missing = {sd_id: path for sd_id, path in missing.items() if path not in moved}
         with context.database.transaction() as tx:
             owned.note(tx, well)
         if not (again or missing or unheard):
@@ -158,6 +160,17 @@ class Comparison:
             note_missing(context, tx, {sd_id: unheard[sd_id] for sd_id in some if sd_id in unheard})
 
         context.locked.spare(context.database, [*again, *missing, *unheard], work)
+
+    def _moved(self, paths: Iterable[str]) -> set[str]:
+        """Those of some paths that went with a directory that was moved: its own recheck decides, by grace and policy."""
+        above = {path: list(prefixes(path)) for path in paths}
+        with self._context.database.reading() as tx:
+            departures = rechecks.departures(tx, {prefix for some in above.values() for prefix in some})
+            moves = [one for one in departures if one.kind == "rename" and one.target != rechecks.NOWHERE]
+            mirrored = rows_of(tx, [one.path for one in moves])
+        # It decides on what is bound beneath the directory that was moved, and not beneath another one at its place.
+        mine = {one.path for one in moves if one.path in mirrored and mirrored[one.path][1] == one.inode}
+        return {path for path, some in above.items() if not mine.isdisjoint(some)}
 
     def _end(self) -> None:
         context = self._context
