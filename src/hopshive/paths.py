@@ -13,6 +13,9 @@ TRASH = ".Trash"
 # What Spark lets an external table's location end with that only Spark can read (csv, json, jdbc ...): it makes such a
 # directory and deletes it at once, so that Hive has a location (HiveExternalCatalog.saveTableIntoHive, SPARK-15269).
 PLACEHOLDER = "-__PLACEHOLDER__"
+# Of a path that is followed, in UTF-8: more than hopshive's tables have no room for. HDFS takes 8000 characters, Hive a location
+# of 4000.
+MOST_BYTES = 8000
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,20 @@ class FileSystem:
     uris: tuple[str, ...]
 
     def path_of(self, location: str | None) -> str | None:
-        """The path of a location, or None if it lies elsewhere (s3a, file ...) or nowhere (Spark's placeholder).
+        """The path of a location, or None if it lies elsewhere (s3a, file ...) or nowhere (Spark's placeholder), or is too long.
 
         `hdfs://mycluster/a//b/` and `/a/b` are the same directory. Locations are not percent-decoded: Hive writes
         them as Path.toString does, not as URI.toString.
         """
+        path = self._path_of(location)
+        return None if path is None or is_too_long(path) else path
+
+    def has_no_room(self, location: str) -> bool:
+        """Whether a location lies on this file system, and its path is too long to be followed."""
+        path = self._path_of(location)
+        return path is not None and is_too_long(path)
+
+    def _path_of(self, location: str | None) -> str | None:
         if not location or location.endswith(PLACEHOLDER):
             return None
         if location.startswith("/"):
@@ -39,6 +51,12 @@ class FileSystem:
             if location.startswith(uri) and rest[:1] in ("", "/"):
                 return normal(rest or "/")
         return None
+
+
+def is_too_long(path: str) -> bool:
+    """Whether hopshive's tables have no room for a path."""
+    # A letter has four bytes at most.
+    return 4 * len(path) > MOST_BYTES and len(path.encode("utf-8", "surrogateescape")) > MOST_BYTES
 
 
 def normal(path: str) -> str:

@@ -129,6 +129,50 @@ def test_a_move_to_a_place_too_long_for_a_table(world: World, db: int) -> None:
 
 
 @pytest.mark.parametrize("policy", ["report", "follow"])
+@pytest.mark.parametrize("twice", [True, False])
+def test_what_was_moved_to_a_place_too_long_for_a_table_comes_back(
+    world: World, db: int, twice: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.start(rename_grace=3600)
+    world.make_table(db, "t", f"{world.root}/t")
+    world.settle()
+    place = world.root + ("/" + "ä" * 120) * 40
+    if twice:
+        world.files.move(f"{world.root}/t", f"{world.root}/away/t")
+        world.settle()
+        world.files.move(f"{world.root}/away", place)
+        place += "/t"
+    else:
+        world.files.move(f"{world.root}/t", place)
+    wait_out(world)
+    wait_out(world)
+    assert world.objects() == {"d"}
+    # The directory that it lies in is another one.
+    assert world.metastore.execute("SELECT replacement FROM {state}.journal") == [(None,)]
+    assert "moved to a path of more than 8000 bytes, which is not noted" in caplog.text
+    world.namenode.move(place, f"{world.root}/t")
+    world.settle()
+    assert world.objects() == {"d", "d.t"}
+
+
+def test_a_location_that_there_is_no_room_for_is_said_and_does_not_keep_others(
+    world: World, db: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = world.root + ("/" + "日" * 84) * 33
+    table = world.make_table(db, "t", path)
+    world.make_table(db, "u", f"{world.root}/u")
+    world.settle()
+    assert not world.bound(table)
+    assert "is not followed: its path has more than 8000 bytes" in caplog.text
+    world.namenode.move(path, f"{world.root}/x")
+    world.files.delete(f"{world.root}/u")
+    world.settle()
+    world.mirror.compare()
+    world.settle()
+    assert world.objects() == {"d", "d.t"}
+    assert world.rechecks() == []
+
+
 def test_what_was_moved_twice_is_where_it_is_now(world: World, db: int, policy: str) -> None:
     world.start(rename_policy=policy, rename_grace=3600)
     world.make_table(db, "t", f"{world.root}/t")

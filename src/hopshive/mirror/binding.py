@@ -5,6 +5,7 @@ The metastore knows nothing of this and never waits: rows that it has locked are
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from hopshive.mirror import rechecks
 from hopshive.mirror.context import look
 from hopshive.mirror.rechecks import Recheck
 from hopshive.mirror.tree import MISSING, NOT_OURS, bind, lock, mark, write_chains
+from hopshive.paths import MOST_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from hopshive.mirror.context import Context
     from hopshive.mirror.tree import Found
 
+log = logging.getLogger(__name__)
 _QUEUE = "PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME IS NULL"
 
 
@@ -77,6 +80,9 @@ def _bind_those(context: Context, locations: Mapping[int, str], paths: Mapping[i
     def work(tx: Transaction, sd_ids: Sequence[int]) -> list[int]:
         free = lock(tx, {sd_id: locations[sd_id] for sd_id in sd_ids})
         mark(tx, [sd_id for sd_id in free if paths[sd_id] is None], NOT_OURS)
+        for sd_id in free:
+            if context.file_system.has_no_room(locations[sd_id]):
+                log.warning("%.200s... is not followed: its path has more than %d bytes.", locations[sd_id], MOST_BYTES)
         settle(context, tx, {sd_id: path for sd_id in free if (path := paths[sd_id]) is not None}, found)
         return free
 

@@ -260,15 +260,17 @@ def _policy_removes(context: Context, recheck: Recheck, count: int, key: Key | N
         protected = fuse.is_protected(recheck.path, fuse.read_protected(context, tx))
     policy = "report" if protected else context.config.mirror.rename_policy
     # Who moved it on into the trash has deleted it.
-    elsewhere = recheck.target not in ("", rechecks.NOWHERE) and not in_trash(recheck.target)
-    there = elsewhere and recheck.target in look(context.namenode, [recheck.target]).ids
+    elsewhere = recheck.target != rechecks.NOWHERE and not in_trash(recheck.target)
+    unknown = recheck.target == ""
+    there = elsewhere and not unknown and recheck.target in look(context.namenode, [recheck.target]).ids
     if policy == "follow" and there:
         pages = subtree(context.database, key, recheck.inode, PAGE)
         if relocate(context, recheck, (examine(context, page).absent for page in pages)):
             return False
-    elif policy == "delete" or not there:
+    elif policy == "delete" or not (there or unknown):
         return True
-    sentence = f"{recheck.path} was moved to {recheck.target}; {count} objects still refer to the old place."
+    where = f"to {recheck.target}" if recheck.target else "elsewhere, and where it lies is unknown"
+    sentence = f"{recheck.path} was moved {where}; {count} objects still refer to the old place."
     with context.database.transaction() as tx:
         rechecks.settle(tx, [recheck.id], "reported", sentence)
     if recheck.state != "reported":

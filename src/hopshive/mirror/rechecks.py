@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
@@ -10,6 +11,7 @@ from hopshive import journal, state
 from hopshive.closure import chunks
 from hopshive.database import marks
 from hopshive.mirror.tree import MISSING, decoded, encoded, requeue
+from hopshive.paths import MOST_BYTES, is_too_long
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from hopshive.database import Row, Transaction
     from hopshive.journal import Cause
 
+log = logging.getLogger(__name__)
 Kind = Literal["unlink", "trash", "rename", "replace", "missing", "restore"]
 State = Literal["waiting", "held", "approved", "reported", "comparing"]
 # Seconds between two looks at what a human must decide on: it may have been put right.
@@ -26,8 +29,6 @@ LOOK_AGAIN = 30.0
 MOST_AT_ONCE = 10_000
 # The target of a directory that was deleted for good.
 NOWHERE = "/"
-# Room for a target. A path of HDFS may have 8000 characters.
-TARGET_BYTES = 8000
 # Kinds whose target is where the directory lies.
 _MOVED = "'trash', 'rename'"
 _AT = "head = %s AND path = %s"
@@ -141,10 +142,16 @@ def _at(path: str) -> tuple[bytes, bytes]:
 
 
 def fitting(target: str) -> str:
-    """A path that there is room for: of one that is too long for any location, the directory that it lies in."""
-    while len(encoded(target)) > TARGET_BYTES:
-        target = target.rpartition("/")[0]
-    return target
+    """Where something was moved to; empty, which is unknown, if there is no room for that."""
+    if not is_too_long(target):
+        return target
+    log.warning(
+        "A directory was moved to a path of more than %d bytes, which is not noted. What was bound comes back with it, and"
+        " what was not by 'hopshive restore'. The path begins with %.200s",
+        MOST_BYTES,
+        target,
+    )
+    return ""
 
 
 def targets(tx: Transaction) -> list[str]:
@@ -217,7 +224,7 @@ def follow_missing(tx: Transaction, source: str, target: str, txid: int, *, foll
         there = (now,) if target == NOWHERE else (now, len(was) + 1)
         tx.execute(
             f"UPDATE {{state}}.recheck SET txid = %s,"
-            f" target = IF({place} = path OR LENGTH({place}) > {TARGET_BYTES}, '', {place}) WHERE {where}",
+            f" target = IF({place} = path OR LENGTH({place}) > {MOST_BYTES}, '', {place}) WHERE {where}",
             (txid, *there, *there, *there, txid, *arguments),
         )
 
