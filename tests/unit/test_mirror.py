@@ -314,6 +314,22 @@ def test_a_comparison_finds_what_went_beneath_another_directory_at_the_place_of_
     assert "d.t/p=9" not in world.objects()
 
 
+@pytest.mark.parametrize("directory", [True, False])
+def test_what_was_dropped_while_it_was_held_does_not_wait_any_more(world: World, db: int, directory: bool) -> None:
+    world.start(max_removals=0)
+    table = world.make_table(db, "t", f"{world.root}/elsewhere/t", directory=directory)
+    world.settle()
+    if directory:
+        world.files.delete(f"{world.root}/elsewhere/t")
+        world.settle()
+    (one,) = held.read(world.database)
+    assert one.objects == 1
+    # As DROP TABLE; the leader has not looked again.
+    world.metastore.execute(f"DELETE FROM SDS WHERE SD_ID = {table}")
+    assert world.rechecks() == [(one.kind, "held")]
+    assert held.read(world.database) == []
+
+
 @pytest.mark.usefixtures("table")
 def test_the_move_of_a_directory_above_databases_removes_nothing(world: World) -> None:
     world.files.move(f"{world.root}/managed", f"{world.root}/moved")

@@ -10,6 +10,7 @@ import click
 from hopshive.commands.ask import LOOK, NobodyLeads, shown
 from hopshive.commands.base import Site, site_options
 from hopshive.lease import read_standing
+from hopshive.mirror import held
 from hopshive.mirror.tree import decoded
 from hopshive.wording import counted
 
@@ -45,10 +46,11 @@ def wait(site: Site, timeout: float) -> None:
         txid = namenode.current_txid()
     database = site.database()
     wait_for(database, txid, timeout, PATIENCE_LEASES * site.config.lease)
-    with database.reading() as tx:
-        held = int(tx.value("SELECT COUNT(*) FROM {state}.recheck WHERE state IN ('held', 'reported')"))
-    if held:
-        click.echo(f"Not followed, since a human decides: {counted(held, 'removal')}. Look: hopshive held", err=True)
+    waits = held.read(database)
+    if waits:
+        click.echo(
+            f"Not followed, since a human decides: {counted(len(waits), 'removal')}. Look: hopshive held", err=True
+        )
     seconds = time.monotonic() - began
     if site.json:
         site.print_json({"txid": txid, "seconds": round(seconds, 3)})

@@ -41,7 +41,10 @@ class Held:
 
 
 def read(database: Database, paths: Sequence[str] = ()) -> list[Held]:
-    """All that waits, or what lies at or beneath one of some paths; what is held first comes first."""
+    """All that waits, or what lies at or beneath one of some paths; what is held first comes first.
+
+    What has no object any more (dropped since) does not wait: the leader lets go of it when it looks again.
+    """
     where, arguments = _condition(paths)
     with database.reading() as tx:
         rows = tx.rows(
@@ -51,14 +54,15 @@ def read(database: Database, paths: Sequence[str] = ()) -> list[Held]:
         )
         missing = tx.rows(
             f"SELECT {_PARENT}, 'missing', state, '', COUNT(*), MAX(held_at), MIN(message) FROM {{state}}.recheck"
-            f" WHERE kind = 'missing' AND {where} GROUP BY 1, state ORDER BY 6, 1",
+            f" WHERE kind = 'missing' AND {where} AND EXISTS (SELECT 1 FROM SDS s WHERE s.SD_ID = recheck.sd_id)"
+            " GROUP BY 1, state ORDER BY 6, 1",
             arguments,
         )
     found = [
         Held(decoded(path), kind, is_, _place(target), _objects(database, decoded(path), inode), since, why)
         for path, kind, is_, target, inode, since, why in rows
     ]
-    return found + [
+    return [one for one in found if one.objects] + [
         Held(decoded(path), kind, is_, "", int(count), since, why) for path, kind, is_, _, count, since, why in missing
     ]
 
