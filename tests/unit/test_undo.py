@@ -18,7 +18,7 @@ def planned(world: World, beneath: str | None = None) -> list[Move]:
     with world.database.reading() as tx:
         removal = journal.history(tx, limit=1)[0]
         entries = journal.restorable(tx, removal=removal.id, path=beneath)
-    return plan(world.namenode, removal, entries, beneath)
+    return plan(world.namenode, removal, entries, beneath).moves
 
 
 def moved(world: World, beneath: str | None = None) -> list[tuple[str, str]]:
@@ -102,6 +102,56 @@ def test_of_a_directory_and_its_replacement_the_one_that_is_back_is_not_moved(wo
     world.files.move(f"{place}1764000000000", f"{above}/u")
     world.settle()
     assert moved(world) == [(f"{above}/u", f"{above}/u")]
+
+
+def test_where_its_place_exists_again_all_that_lay_in_a_directory_is_moved(world: World, db: int, above: str) -> None:
+    world.files.mkdir(f"{above}/empty")
+    world.files.mkdir(f"{above}/both/inner")
+    world.files.mkdir(f"{above}/deep/empty")
+    world.make_table(db, "v", f"{above}/deep/v")
+    world.settle()
+    before = world.objects()
+    world.files.trash(above)
+    world.settle()
+    world.files.mkdir(f"{above}/both")
+    world.files.mkdir(f"{above}/deep")
+    # One that goes later lies in the same directory of the trash.
+    world.make_table(db, "w", f"{above}/w")
+    world.settle()
+    world.files.move(f"{above}/w", f"{TRASH}{above}/w")
+    world.settle()
+    with world.database.reading() as tx:
+        later, first = journal.history(tx)
+        entries = journal.restorable(tx, removal=first.id)
+        (other,) = journal.restorable(tx, removal=later.id)
+    assert other.inode
+    for path in (above, world.root, None):
+        done = plan(world.namenode, first, entries, path, {other.inode})
+        assert {(one.source, one.target) for one in done.moves} == {
+            (f"{TRASH}{above}/{name}", f"{above}/{name}") for name in ("u", "empty", "deep/v", "deep/empty")
+        }
+        assert {(one.source, one.why) for one in done.stays} == {
+            (f"{TRASH}{above}/both", f"its place {above}/both is another one's"),
+            (f"{TRASH}{above}/w", "it went in another removal"),
+        }
+    for move in done.moves:
+        carry_out(world.namenode, move)
+    world.settle()
+    assert world.objects() == before
+
+
+def test_of_a_directory_that_went_with_another_all_comes_back_although_its_place_exists(
+    world: World, above: str
+) -> None:
+    world.files.mkdir(f"{above}/empty")
+    world.files.trash(world.root)
+    world.settle()
+    assert world.mirror.approve() == 1
+    world.settle()
+    assert world.objects() == set()
+    world.files.mkdir(above)
+    place = f"{TRASH}{above}"
+    assert set(moved(world, above)) == {(f"{place}/{name}", f"{above}/{name}") for name in ("u", "empty")}
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,12 @@ from hopshive.undo import CannotUndo, carry_out, plan
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from hopshive.database import Database
     from hopshive.journal import Entry
     from hopshive.mirror.held import Held
-    from hopshive.undo import Move
+    from hopshive.undo import Plan
 
 
 @click.command()
@@ -48,35 +50,39 @@ def undo(site: Site, removal: int | None, path: str | None, dry_run: bool, timeo
     with namenode:
         # The journal knows only of the file system that it was written for.
         namenode.identity()
-        number, entries = _entries(database, removal, path)
+        number, entries, gone = _entries(database, removal, path)
         with database.reading() as tx:
             found = journal.one_removal(tx, number)
             standing = read_standing(tx)
         if found is None or found.ended is None:
             raise click.ClickException(f"The removal {number} is still under way. Try again when it has ended.")
         try:
-            moves = plan(namenode, found, entries, path)
+            with database.reading() as tx:
+                others = [one for one in journal.restorable(tx, path=found.path) if one.removal != number]
+            planned = plan(namenode, found, entries, path, {one.inode for one in others if one.inode})
         except CannotUndo as error:
             raise click.ClickException(str(error)) from None
         if not dry_run:
             if standing is None or not standing.led:
                 raise NobodyLeads("Nobody leads: nothing was moved. Is the unit hopshive-cleaner up?")
-            for move in moves:
+            for move in planned.moves:
                 carry_out(namenode, move)
+    lost = f" {counted(gone, 'object')} cannot: deleted past the trash." if gone else ""
     if dry_run:
-        _say(site, number, moves, f"{counted(len(entries), 'object')} would come back.", "would move")
+        _say(site, number, planned, f"{counted(len(entries), 'object')} would come back.{lost}", "would move")
         return
     if not site.config.journal.automatic:
         done = ask(site, "restore", {"removal": number, **({"path": path} if path else {})})
-        if done.state == "failed":
+        # What is gone fails, too, and is said.
+        if done.state == "failed" and _left(database, number, {entry.id for entry in entries}):
             raise click.ClickException(done.message)
     else:
         _wait(database, number, entries, timeout)
-    _say(site, number, moves, f"{counted(len(entries), 'object')} came back.", "moved")
+    _say(site, number, planned, f"{counted(len(entries), 'object')} came back.{lost}", "moved")
 
 
-def _entries(database: Database, removal: int | None, path: str | None) -> tuple[int, list[Entry]]:
-    """The removal, and what of it can come back."""
+def _entries(database: Database, removal: int | None, path: str | None) -> tuple[int, list[Entry], int]:
+    """The removal, what of it can come back, and of how many objects the directory was deleted for good."""
     with database.reading() as tx:
         entries = journal.restorable(tx, removal=removal, path=path)
         known = removal is None or journal.one_removal(tx, removal) is not None
@@ -97,7 +103,8 @@ def _entries(database: Database, removal: int | None, path: str | None) -> tuple
     number = max(entry.removal for entry in entries)
     mine = [entry for entry in entries if entry.removal == number]
     # What was deleted past the trash stays away, and the rest comes back without it.
-    return number, [entry for entry in mine if entry.inode != GONE] or mine
+    there = [entry for entry in mine if entry.inode != GONE]
+    return (number, there, len(mine) - len(there)) if there else (number, mine, 0)
 
 
 def _waiting(database: Database, path: str) -> list[Held]:
@@ -110,8 +117,7 @@ def _wait(database: Database, number: int, entries: list[Entry], timeout: float)
     wanted = {entry.id for entry in entries if entry.inode or not entry.path}
     deadline = time.monotonic() + timeout
     while True:
-        with database.reading() as tx:
-            left = [entry for entry in journal.restorable(tx, removal=number) if entry.id in wanted]
+        left = _left(database, number, wanted)
         if not left:
             return
         if time.monotonic() > deadline:
@@ -123,14 +129,27 @@ def _wait(database: Database, number: int, entries: list[Entry], timeout: float)
         time.sleep(LOOK)
 
 
-def _say(site: Site, number: int, moves: list[Move], result: str, verb: str) -> None:
+def _left(database: Database, number: int, wanted: Collection[int]) -> list[Entry]:
+    """Those entries of a removal, by id, that are not back."""
+    with database.reading() as tx:
+        return [entry for entry in journal.restorable(tx, removal=number) if entry.id in wanted]
+
+
+def _say(site: Site, number: int, planned: Plan, result: str, verb: str) -> None:
     if site.json:
-        content: dict[str, Any] = {"removal": number, "moves": moves, "message": result}
+        content: dict[str, Any] = {
+            "removal": number,
+            "moves": planned.moves,
+            "stays": planned.stays,
+            "message": result,
+        }
         site.print_json(content)
         return
-    for move in moves:
+    for move in planned.moves:
         if move.source == move.target:
             click.echo(shown(f"{move.target} is in its place.").replace("\\[", "["))
         else:
             click.echo(shown(f"{verb} {move.source} to {move.target}").replace("\\[", "["))
+    for stay in planned.stays:
+        click.echo(shown(f"{stay.source} stays: {stay.why}").replace("\\[", "["))
     click.echo(result)
