@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hopshive import journal
-from hopshive.mirror import follow, recheck, restoring
+from hopshive.mirror import follow, loop, recheck, restoring
 from hopshive.namenode import MissingEdits
 from tests.mirror_world import TRASH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hopshive.namenode import EventBatches
     from tests.mirror_world import World
 
 ALL = {"d", "d.t", "d.t/p=0", "d.t/p=1", "d.t/p=2"}
@@ -738,6 +741,46 @@ def test_what_waits_for_events_is_not_looked_at_again(
             "what was never there": ALL,
         }[gone]
     )
+
+
+def test_events_that_a_removal_waits_for_are_asked_for_ten_times_without_a_rest(
+    world: World, db: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(world, db)
+    world.settle()
+    events = world.namenode.events
+    asked = list[int]()
+
+    def ask(txid: int) -> EventBatches:
+        """As of a NameNode that cannot read its newest edits yet."""
+        asked.append(txid)
+        answer = events(txid)
+        known = [one for one in answer.events if one.txid <= last]
+        return replace(answer, events=known, last_txid=min(answer.last_txid, max(txid, last)))
+
+    world.files.delete(path_of(world))
+    last = world.namenode.current_txid()
+    world.files.mkdir(f"{world.root}/something else")
+    monkeypatch.setattr(world.namenode, "events", ask)
+    world.until(lambda: world.mirror.context.absences)
+    asked.clear()
+    while world.mirror.step():
+        assert len(asked) < 100
+    assert 0 < len(asked) <= loop.UNHEARD_QUESTIONS
+    assert world.objects() == ALL
+    # From now on they have the usual rest, which is none where so much may be owed.
+    monkeypatch.setattr(loop, "OWED", 0.0)
+    world.mirror._ask_again = time.monotonic() + 3600
+    asked.clear()
+    for _ in range(20):
+        assert not world.mirror.step()
+        assert not world.mirror.stirred()
+    assert asked == []
+    assert world.objects() == ALL
+    world.mirror._ask_again = 0.0
+    last += 1000
+    world.settle()
+    assert world.objects() == {"d"}
 
 
 def test_of_many_that_are_missing_few_wait_at_a_time(world: World, db: int) -> None:
