@@ -74,9 +74,18 @@ def approve(site: Site, paths: tuple[str, ...], dry_run: bool, yes: bool) -> Non
         site.console.print(_table(found))
     if dry_run:
         return
-    if asks and not click.confirm("The metadata of all of these goes. Go on?", err=True):
+    if asks and not _agrees():
         raise click.ClickException("Nothing was approved.")
     end(site, ask(site, "approve", {"paths": wanted, "until": shown_until(found)}))
+
+
+def _agrees() -> bool:
+    """Ask at the terminal. The end of the input, or an interrupt, is a no."""
+    try:
+        return click.confirm("The metadata of all of these goes. Go on?", err=True)
+    except click.Abort:
+        click.echo(err=True)
+        return False
 
 
 def _table(found: Sequence[Held]) -> Table:

@@ -1,0 +1,287 @@
+"""How commands end: exit codes, a question at a terminal, and what an undo brings back and what not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from hopshive import leader
+from hopshive.cli import main
+from hopshive.commands import wait
+from hopshive.config import JournalConfig
+from hopshive.daemon import Daemon
+from hopshive.metrics import Metrics
+from hopshive.mirror import loop
+from hopshive.notify import Notifier
+from tests.live_site import environment
+from tests.mirror_world import TRASH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.mirror_world import World
+
+
+@pytest.fixture
+def path(world: World, tmp_path: Path) -> Path:
+    """A configuration of the world."""
+    return write(world, tmp_path / "hopshive.yml")
+
+
+def write(world: World, path: Path, **change: Any) -> Path:
+    metastore = world.metastore
+    content = {
+        "lease": 1,
+        "database": {
+            "unix_socket": metastore.mariadb.socket,
+            "user": "root",
+            "metastore": metastore.server.database,
+            "state": metastore.names.state,
+            "inodes": metastore.names.inodes,
+        },
+        "hdfs": {"uris": [world.uri], "namenodes": list(world.config.hdfs.namenodes)},
+        **change,
+    }
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def run(path: Path, *arguments: str, code: int = 0) -> str:
+    """A command without a terminal; all that it says."""
+    done = CliRunner().invoke(main, [*arguments, "--config", str(path)])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done.output
+
+
+@pytest.fixture
+def led(world: World) -> Iterator[None]:
+    """Somebody leads, and does nothing."""
+    world.metastore.execute(
+        "REPLACE INTO {state}.lease (id, holder, epoch, expires, connections)"
+        " VALUES (1, 'one', 1, UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, '')"
+    )
+    yield
+    world.metastore.execute("DELETE FROM {state}.lease")
+
+
+# --- wait -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(world: World, db: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The directory of a table that is bound; all that happened is followed, and the position says so."""
+    monkeypatch.setattr(loop, "SAVE_INTERVAL", 0.0)
+    world.make_table(db, "t", f"{world.root}/t")
+    world.settle()
+    return f"{world.root}/t"
+
+
+@pytest.mark.usefixtures("table")
+def test_wait_ends_with_0_when_all_is_followed(world: World, path: Path) -> None:
+    txid = world.namenode.current_txid()
+    assert f"The metastore follows HDFS up to transaction {txid}, after" in run(path, "wait")
+    assert json.loads(run(path, "wait", "--json"))["txid"] == txid
+
+
+@pytest.mark.usefixtures("led")
+def test_wait_ends_with_1_while_a_check_is_pending(world: World, path: Path, table: str) -> None:
+    world.start(grace=3600)
+    world.files.delete(table)
+    world.settle()
+    assert f"Not within 0 s: 1 check pending, the first is of {table}." in run(path, "wait", "--timeout", "0", code=1)
+
+
+@pytest.mark.usefixtures("led", "table")
+def test_wait_ends_with_1_while_the_leader_is_behind(world: World, path: Path) -> None:
+    world.metastore.execute("UPDATE {state}.position SET txid = 1")
+    assert "Not within 0 s: the leader is at transaction 1 of" in run(path, "wait", "--timeout", "0", code=1)
+    world.metastore.execute("UPDATE {state}.position SET compared_at = NULL")
+    assert "Not within 0 s: a full comparison is under way." in run(path, "wait", "--timeout", "0", code=1)
+
+
+@pytest.mark.usefixtures("table")
+def test_wait_ends_with_4_when_nobody_leads(world: World, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wait, "PATIENCE_LEASES", 0)
+    world.metastore.execute("DELETE FROM {state}.lease", "UPDATE {state}.position SET txid = 1")
+    assert "Nobody leads since 0 s. Is the unit hopshive-cleaner up?" in run(path, "wait", code=4)
+
+
+def test_wait_ends_with_0_while_a_human_decides_and_says_so(world: World, path: Path, table: str) -> None:
+    world.start(max_removals=0)
+    world.files.delete(table)
+    world.settle()
+    said = run(path, "wait")
+    assert "Not followed, since a human decides: 1 removal. Look: hopshive held" in said
+    # As DROP TABLE: nothing of it is left that a human could decide on.
+    world.metastore.execute("DELETE FROM SDS WHERE SD_ID > 0")
+    assert "a human decides" not in run(path, "wait")
+
+
+@pytest.mark.usefixtures("table")
+def test_wait_ends_with_1_where_it_cannot_ask(world: World, tmp_path: Path) -> None:
+    away = write(world, tmp_path / "away.yml", hdfs={"uris": [world.uri], "namenodes": ["127.0.0.1:1"]})
+    assert "127.0.0.1:1" in run(away, "wait", code=1)
+    hopsfs = write(world, tmp_path / "hopsfs.yml", source="hopsfs")
+    assert "there is nothing to wait for" in run(hopsfs, "wait", code=1)
+    assert "--timeout" in run(away, "wait", "--timeout", "-1", code=2)
+
+
+# --- approve ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def held(world: World, table: str) -> str:
+    """The table's directory is gone, and the fuse holds the table."""
+    world.start(max_removals=0)
+    world.files.delete(table)
+    world.settle()
+    return table
+
+
+INTERRUPT = b"\x03"
+
+
+def at_terminal(path: Path, typed: bytes) -> tuple[int, str]:
+    """`hopshive approve` at a terminal, where somebody types when asked; its exit code, and all that was shown."""
+    ours, its = os.openpty()
+    argv = [sys.executable, "-m", "hopshive.cli", "approve", "--config", str(path)]
+    process = subprocess.Popen(argv, stdin=its, stdout=its, stderr=its, env=environment(), start_new_session=True)
+    os.close(its)
+    # One that hangs ends the test, too.
+    end = threading.Timer(60, process.kill)
+    end.start()
+    shown = b""
+    # The last reading fails when nobody holds the other end any more.
+    with suppress(OSError):
+        while part := os.read(ours, 4096):
+            if b"Go on?" in shown + part and b"Go on?" not in shown:
+                if typed == INTERRUPT:
+                    # It has a terminal that is not the one that controls it.
+                    process.send_signal(signal.SIGINT)
+                else:
+                    os.write(ours, typed)
+            shown += part
+    os.close(ours)
+    end.cancel()
+    return process.wait(), shown.decode()
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize(
+    "typed", [b"n\n", b"\n", b"\x04", INTERRUPT], ids=["no", "nothing", "end of file", "interrupt"]
+)
+def test_approve_at_a_terminal_shows_what_goes_and_takes_no_for_an_answer(
+    world: World, path: Path, typed: bytes
+) -> None:
+    code, shown = at_terminal(path, typed)
+    assert "1 directory" in shown
+    assert "Nothing was approved." in shown
+    assert code == 1
+    nothing_was_approved(world)
+
+
+def test_approve_without_a_terminal_asks_nobody_and_takes_nothing(world: World, path: Path, held: str) -> None:
+    said = run(path, "approve", code=2)
+    assert "Without a terminal nobody can be asked: name each PATH, or say --yes for all." in said
+    assert held in run(path, "approve", "--dry-run")
+    nothing_was_approved(world)
+
+
+def nothing_was_approved(world: World) -> None:
+    assert world.rechecks() == [("unlink", "held")]
+    assert world.metastore.execute("SELECT * FROM {state}.request") == []
+    world.look_again()
+    world.settle()
+    assert world.objects() == {"d", "d.t"}
+
+
+# --- undo -------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def leading(world: World, automatic: bool) -> Iterator[None]:
+    """A daemon follows, in a thread of its own."""
+    names = world.metastore.names
+    config = replace(
+        world.config,
+        name="one",
+        lease=20.0,
+        database=replace(world.config.database, state=names.state, inodes=names.inodes),
+        journal=JournalConfig(automatic=automatic),
+    )
+    metrics = Metrics()
+    duties = [one for one in leader.duties(config, metrics) if one.name == "mirror"]
+    daemon = Daemon(config, config.server(), metrics, Notifier({}), duties)
+    thread = threading.Thread(target=daemon.run)
+    thread.start()
+    try:
+        deadline = time.monotonic() + 20
+        while not world.metastore.execute("SELECT 1 FROM {state}.lease WHERE expires > UTC_TIMESTAMP(6)"):
+            assert time.monotonic() < deadline, "it does not lead"
+            time.sleep(0.02)
+        yield
+    finally:
+        daemon.stop()
+        thread.join(20)
+    assert not thread.is_alive()
+
+
+def undo(world: World, path: Path, *arguments: str, automatic: bool, code: int = 0) -> str:
+    """`hopshive undo` of the newest removal, while somebody leads."""
+    write(world, path, lease=20, journal={"automatic": automatic})
+    ((number,),) = world.metastore.execute("SELECT MAX(id) FROM {state}.removal")
+    with leading(world, automatic):
+        return run(path, "undo", str(number), *arguments, code=code)
+
+
+@pytest.mark.parametrize("automatic", [True, False])
+def test_undo_brings_back_what_it_can_and_says_what_was_deleted_for_good(
+    world: World, path: Path, db: int, automatic: bool
+) -> None:
+    table = world.make_table(db, "t", f"{world.root}/t")
+    world.settle()
+    # Neither partition was bound when the directories went.
+    world.make_partitions(table, [f"{world.root}/t/p={number}" for number in (0, 1)])
+    world.files.delete(f"{world.root}/t/p=1")
+    world.files.trash(f"{world.root}/t")
+    world.settle()
+    assert world.objects() == {"d"}
+    assert world.metastore.execute("SELECT name FROM {state}.journal WHERE inode = 0") == [(b"hive.d.t/p=1",)]
+    said = undo(world, path, automatic=automatic)
+    assert f"moved {TRASH}{world.root}/t to {world.root}/t" in said
+    assert "2 objects came back. 1 object cannot: deleted past the trash." in said
+    assert world.objects() == {"d", "d.t", "d.t/p=0"}
+
+
+def test_undo_asks_for_the_metadata_where_it_does_not_come_back_by_itself(world: World, path: Path, table: str) -> None:
+    world.files.trash(table)
+    world.settle()
+    assert world.objects() == {"d"}
+    assert "1 object would come back." in undo(world, path, "--dry-run", automatic=False)
+    assert world.objects() == {"d"}
+    assert "1 object came back." in undo(world, path, automatic=False)
+    assert world.objects() == {"d", "d.t"}
+
+
+def test_undo_fails_with_the_reason_where_the_metadata_cannot_come_back(
+    world: World, path: Path, db: int, table: str
+) -> None:
+    world.files.trash(table)
+    world.settle()
+    world.make_table(db, "t", f"{world.root}/another")
+    world.settle()
+    assert "there is another table of that name" in undo(world, path, automatic=False, code=1)
+    assert world.namenode.entry(table) is not None
