@@ -235,6 +235,47 @@ def test_a_value_that_a_role_or_its_daemon_refuses_stops_the_run(
     assert sentence in output
 
 
+def test_all_values_that_a_service_would_refuse_are_named_at_once(site: Site) -> None:
+    site.variables |= {
+        "cleaner_grace": -5,
+        "cleaner_max_removals": 0,
+        "cleaner_lease": "ten",
+        "server2_drain_timeout": -1,
+        "cluster_data_dir": "relative",
+        "metastore_hive_site_extra": {"hive.x": [1, 2]},
+    }
+    changed, output = site.run()
+    assert not changed
+    assert "Preflight found 6 problems in the inventory; no host was changed." in output
+    assert "cleaner_grace cannot be used (mirror.grace must not be negative; it is -5)" in output
+    assert "cleaner_max_removals cannot be used" in output
+    assert "cleaner_lease is 'ten': it must be a number" in output
+    assert "server2_drain_timeout is -1: it must be 0 or more" in output
+    assert "cluster_data_dir is 'relative': it must be an absolute path below /" in output
+    assert "metastore_hive_site_extra: hive.x is [1, 2]: a setting has one value" in output
+
+
+def test_variables_of_a_misspelt_group_or_host_stop_the_run(site: Site) -> None:
+    for name in ("group_vars/sever2.yml", "group_vars/server2/main.yml", "host_vars/oen.yaml"):
+        path = site.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("server2_drain_timeout: 5\n")
+    changed, output = site.run()
+    assert not changed
+    assert "Preflight found 2 problems in the inventory" in output
+    assert "has variables for sever2, but the inventory has no group of that name" in output
+    assert "did you mean server2?" in output
+    assert "did you mean one?" in output
+
+
+def test_a_database_without_its_groups_is_no_fault_of_the_cleaner(site: Site) -> None:
+    site.variables["metastore_database"] = "ndb"
+    changed, output = site.run()
+    assert not changed
+    assert "The group ndb_sql has no host, but metastore_database is ndb" in output
+    assert "cleaner_config_extra" not in output
+
+
 def test_a_host_that_is_not_there_is_one_line(site: Site) -> None:
     site.groups["datanode"] = {"hosts": {"one": {}, "two": {"ansible_python_interpreter": "/no/such/python"}}}
     changed, output = site.run()

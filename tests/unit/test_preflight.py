@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hopshive.components import COMPONENTS
+from hopshive.preflight.cleaner import config_faults
 from hopshive.preflight.host import (
     Disk,
     HostInfo,
@@ -317,6 +319,117 @@ def test_variables_of_others_are_not_judged() -> None:
 def test_a_value_of_the_wrong_type_is_named(name: str, value: object, wanted: str) -> None:
     found = errors(inventory(given={"all": {name: value}}))
     assert f"{name} is {value!r}: it must be {wanted}" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "value", "wanted"),
+    [
+        ("server2_drain_timeout", "int", -1, "0 or more"),
+        ("server2_tez_sessions_per_queue", "int", 0, "1 or more"),
+        ("zookeeper_id", "int", 256, "a number from 1 to 255"),
+        ("preflight_memory_ratio", "float", -1, "0.01 or more"),
+        ("cleaner_lease", "float", float("inf"), "0 or more"),
+        ("cluster_data_dir", "path", "relative/path", "an absolute path below /"),
+        ("cluster_data_dir", "path", "/", "an absolute path below /"),
+        ("cluster_data_dir", "path", "/srv/../etc", "an absolute path below /"),
+        ("namenode_directories", "list", [], "one at least"),
+        ("namenode_directories", "list", ["/a", "b"], "'b' must be an absolute path"),
+        ("cluster_name", "str", "a b", "letters, digits, dots"),
+        ("cluster_name", "str", "", "letters, digits, dots"),
+        ("cluster_address", "str", "", "a host name or an address"),
+        ("cluster_metastore_database", "str", "my;db", "letters, digits"),
+        ("cluster_inode_table", "str", "inodes", "a database and a table"),
+        ("cluster_warehouse", "str", "warehouse", "a path that begins with /"),
+        ("common_journal_max_use", "str", "lots", "a size such as 500M"),
+        (
+            "server2_hive_site_extra",
+            "dict",
+            {"hive.x": {"nested": 1}},
+            "hive.x is {'nested': 1}: a setting has one value",
+        ),
+        ("cluster_core_site_extra", "dict", {"hadoop.x": [1, 2]}, "hadoop.x is [1, 2]: a setting has one value"),
+    ],
+)
+def test_a_value_that_its_service_would_refuse_is_named(name: str, kind: str, value: object, wanted: str) -> None:
+    checked = inventory(given={"all": {name: value}})
+    found = [problem.text for problem in check_inventory(checked, {**TYPES, name: kind})]
+    assert [text for text in found if text.startswith(name) and wanted in text], found
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "value"),
+    [
+        ("server2_drain_timeout", "int", 0),
+        ("server2_drain_timeout", "int", "60"),
+        ("cleaner_grace", "float", 0.5),
+        ("zookeeper_id", "int", 255),
+        ("cluster_data_dir", "path", "/srv/data-1"),
+        ("artifacts_cache_dir", "path", "~/cache"),
+        ("namenode_directories", "list", ["/data/1/name", "/data/2/name"]),
+        ("cluster_name", "str", "site-1.test_2"),
+        ("cluster_address", "str", "10.0.0.7"),
+        ("cluster_warehouse", "str", "s3a://bucket/warehouse"),
+        ("common_journal_max_use", "str", "500M"),
+        ("server2_hive_site_extra", "dict", {"hive.x": None, "hive.y": True, "hive.z": 1.5, "hive.w": "a,b"}),
+    ],
+)
+def test_a_value_that_its_service_takes_is_taken(name: str, kind: str, value: object) -> None:
+    checked = inventory(given={"all": {name: value}})
+    assert not [problem for problem in check_inventory(checked, {**TYPES, name: kind}) if name in problem.text]
+
+
+def test_settings_are_not_quoted_as_a_whole() -> None:
+    given = {"all": {"server2_hive_site_extra": {"a.secret": "hidden", "b": [1]}}}
+    found = check_inventory(inventory(given=given), {**TYPES, "server2_hive_site_extra": "dict"})
+    assert found
+    assert not [problem for problem in found if "hidden" in problem.text]
+
+
+def test_variables_for_a_group_that_is_not_there_are_named_with_the_nearest() -> None:
+    named = {"group_vars": ("all", "hopshive", "ndb_sql", "sever2"), "host_vars": ("master", "egde")}
+    found = check_inventory(replace(inventory(), named=named), TYPES)
+    assert [problem.text.rpartition(": ")[2] for problem in found] == [
+        "did you mean server2?",
+        "did you mean edge?",
+    ]
+    assert not [problem for problem in found if problem.warning]
+
+
+def test_variables_for_a_group_that_is_like_no_other_are_a_warning() -> None:
+    found = check_inventory(replace(inventory(), named={"group_vars": ("oslo",)}), TYPES)
+    assert [problem.warning for problem in found] == [True]
+
+
+CLEANER = {
+    "lease": 10,
+    "hdfs": {"uris": ["hdfs://nn:8020"], "namenodes": ["nn:8020"]},
+    "mirror": {"grace": 2, "max_removals": 10},
+}
+CLEANER_TEMPLATES = {
+    "lease": "{{ cleaner_lease }}",
+    "mirror": {"grace": "{{ cleaner_grace }}", "max_removals": "{{ cleaner_max_removals }}"},
+}
+
+
+def test_all_that_the_cleaner_would_refuse_is_named_at_once() -> None:
+    extra = {"mirror": {"btach": 1}, "databse": {"port": 1}}
+    content = {
+        **CLEANER,
+        "lease": 0,
+        "mirror": {"grace": -5, "max_removals": 0, "btach": 1},
+        "databse": {"port": 1},
+    }
+    assert config_faults(CLEANER, CLEANER_TEMPLATES, {}) == {}
+    found = config_faults(content, CLEANER_TEMPLATES, extra)
+    assert found.keys() == {"cleaner_lease", "cleaner_grace", "cleaner_max_removals", "cleaner_config_extra"}
+    assert "unknown setting mirror.btach: did you mean mirror.batch?" in found["cleaner_config_extra"]
+    assert "unknown setting databse: did you mean database?" in found["cleaner_config_extra"]
+    assert found["cleaner_grace"] == "mirror.grace must not be negative; it is -5"
+
+
+def test_a_setting_of_the_extra_ones_is_the_extra_ones_fault() -> None:
+    content = {**CLEANER, "mirror": {"grace": -5}}
+    assert config_faults(content, CLEANER_TEMPLATES, {"mirror": {"grace": -5}}).keys() == {"cleaner_config_extra"}
 
 
 def test_a_number_in_quotes_is_a_number() -> None:

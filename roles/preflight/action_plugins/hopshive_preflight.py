@@ -13,7 +13,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
 from hopshive.components import COMPONENTS, ROOT_GROUP
-from hopshive.preflight.cleaner import config_fault
+from hopshive.preflight.cleaner import config_faults
 from hopshive.preflight.host import Limits, check_hosts, host_info, questions, unanswered
 from hopshive.preflight.inventory import (
     IDS,
@@ -59,8 +59,26 @@ NEEDED = {
 }
 
 
+# How files with variables end.
+VARIABLE_FILES = (".yml", ".yaml", ".json")
 # What a template may name besides the host's own variables, of the run.
 PLAY = ("ansible_check_mode", "ansible_limit", "ansible_play_hosts", "ansible_play_hosts_all", "ansible_run_tags")
+
+
+def _named(directory: Path) -> tuple[str, ...]:
+    """Whom the files and directories are called by, as Ansible reads them."""
+    if not directory.is_dir():
+        return ()
+    entries = [
+        entry for entry in directory.iterdir() if not entry.name.startswith(".") and not entry.name.endswith("~")
+    ]
+    return tuple(
+        sorted(
+            entry.stem if entry.is_file() and entry.suffix in VARIABLE_FILES else entry.name
+            for entry in entries
+            if entry.is_dir() or entry.suffix in ("", *VARIABLE_FILES)
+        )
+    )
 
 
 class ActionModule(ActionBase):
@@ -149,6 +167,7 @@ class ActionModule(ActionBase):
             },
             directory=os.path.relpath(directory) if directory else "the inventory's directory",
             roles=tuple(roles),
+            named={place: _named(Path(directory, place)) for place in ("group_vars", "host_vars")} if directory else {},
         )
 
     def _used(self, members: dict[str, tuple[str, ...]]) -> dict[str, set[str]]:
@@ -193,18 +212,20 @@ class ActionModule(ActionBase):
             faults = validator.validate({name: copy.deepcopy(values[name])}).error_messages
             if faults and not options[name].get("no_log"):
                 invalid[name] = faults[0].rstrip(".")
-        if "cleaner" in placed and not invalid and not broken:
-            invalid.update(self._cleaner(templar, defaults))
+        if "cleaner" in placed and not broken:
+            invalid = {**self._cleaner(templar, defaults, raw), **invalid}
         return HostVariables(values, frozenset(given), broken, invalid)
 
-    def _cleaner(self, templar: Any, defaults: dict[str, Any]) -> dict[str, str]:
+    def _cleaner(self, templar: Any, defaults: dict[str, Any], raw: Any) -> dict[str, str]:
         """What the daemon would refuse in the configuration that the role cleaner writes: variable and reason."""
         try:
             content = yaml.safe_load(templar.template(defaults["__cleaner_config_text"]))
             extra = templar.template(templar.available_variables["cleaner_config_extra"])
         except AnsibleError as error:
+            if "cleaner_config_extra" not in raw:
+                # What it is computed from is told of by itself: a group without hosts, say.
+                return {}
             return {
                 "cleaner_config_extra": f"the cleaner's configuration cannot be computed: {str(error.message).rstrip('.')}"
             }
-        fault = config_fault(content, defaults["__cleaner_config"], extra)
-        return dict([fault]) if fault else {}
+        return config_faults(content, defaults["__cleaner_config"], extra)

@@ -13,22 +13,54 @@ if TYPE_CHECKING:
 EXTRA = "cleaner_config_extra"
 
 
-def config_fault(content: object, templates: Mapping[str, object], extra: object) -> tuple[str, str] | None:
-    """What the daemon would refuse in its configuration: the variable to correct, and a sentence.
+def config_faults(content: object, templates: Mapping[str, object], extra: object) -> dict[str, str]:
+    """What the daemon would refuse in its configuration: each variable to correct, with a sentence.
 
-    `templates` is the configuration as the role writes it, `extra` the settings that the user adds to it.
+    `templates` is the configuration as the role writes it, `extra` the settings that the user adds to it. The daemon
+    ends at the first setting that is wrong, so each one is taken out and the rest is asked about again.
     """
-    try:
-        checked(content, DEFAULT_PATH)
-    except ConfigError as error:
-        text = str(error).removeprefix(f"{DEFAULT_PATH}: ").rstrip(".")
-        added = {setting for setting, _ in _leaves(extra)}
-        for setting, template in _leaves(templates):
-            source = re.search(r"\b(?:cleaner|cluster)_\w+", str(template))
-            if source and setting not in added and re.match(rf"{re.escape(setting)}(?![\w.])", text):
-                return source[0], text
-        return EXTRA, text
-    return None
+    found: dict[str, list[str]] = {}
+    added = {setting for setting, _ in _leaves(extra)}
+    sources = {
+        setting: source[0]
+        for setting, template in _leaves(templates)
+        if setting not in added and (source := re.search(r"\b(?:cleaner|cluster)_\w+", str(template)))
+    }
+    while True:
+        try:
+            checked(content, DEFAULT_PATH)
+        except ConfigError as error:
+            text = str(error).removeprefix(f"{DEFAULT_PATH}: ").rstrip(".")
+            setting = next((name for name in _names(content) if _is_about(text, name)), "")
+            if setting or not found:
+                found.setdefault(sources.get(setting, EXTRA), []).append(text)
+            if not setting:
+                break
+            content = _without(content, setting)
+        else:
+            break
+    return {variable: "; ".join(texts) for variable, texts in found.items()}
+
+
+def _is_about(text: str, setting: str) -> bool:
+    return re.match(rf"(unknown setting )?{re.escape(setting)}(?![\w.])", text) is not None
+
+
+def _names(settings: object, prefix: str = "") -> Iterator[str]:
+    """Each setting, and each group of settings."""
+    for name, value in settings.items() if isinstance(settings, dict) else ():
+        yield f"{prefix}{name}"
+        yield from _names(value, f"{prefix}{name}.")
+
+
+def _without(settings: object, setting: str) -> object:
+    """The settings without one of them."""
+    if not isinstance(settings, dict):
+        return settings
+    head, _, rest = setting.partition(".")
+    if not rest:
+        return {name: value for name, value in settings.items() if name != head}
+    return {name: _without(value, rest) if name == head else value for name, value in settings.items()}
 
 
 def _leaves(settings: object, prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hopshive.components import COMPONENTS, ROOT_GROUP
+from hopshive.preflight import values
 from hopshive.preflight.problem import Problem, listed, merged
 from hopshive.preflight.queues import PREFIX, Queue, called, capacity_faults, leaf_queues
 
@@ -98,6 +99,7 @@ class Inventory:
     """The groups with their hosts (children's included), the direct children of `hopshive`, each host's variables.
 
     `directory` is where the inventory lies, for advice. `roles` are those whose prefix no other variable may have.
+    `named` are those whom files and directories below `group_vars` and `host_vars` are called by.
     """
 
     groups: Mapping[str, tuple[str, ...]]
@@ -105,6 +107,7 @@ class Inventory:
     hosts: Mapping[str, HostVariables]
     directory: str = "inventories/prod"
     roles: tuple[str, ...] = ("cluster",)
+    named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def members(self, component: str) -> tuple[str, ...]:
         """The hosts of a component."""
@@ -129,6 +132,7 @@ def check_inventory(
         *_check_placement(inventory),
         *_check_database(inventory),
         *_check_ids(inventory),
+        *_check_files(inventory),
         *_check_names(inventory, types, renamed),
         *_check_types(inventory, types),
         *(problem for name in PASSWORDS for problem in _check_password(inventory, name)),
@@ -333,6 +337,24 @@ def _is_own(name: str, variables: HostVariables) -> bool:
     return name in OF_PLAYBOOKS or any(fnmatch.fnmatchcase(name, str(pattern)) for pattern in patterns)
 
 
+def _check_files(inventory: Inventory) -> Iterator[Problem]:
+    """Ansible passes over what is called by no group and no host; a slip of the pen would go unseen."""
+    hosts = {host for members in inventory.groups.values() for host in members}
+    known = {
+        "group_vars": ("group", {*inventory.groups, *COMPONENTS, "all", "ungrouped"}),
+        "host_vars": ("host", hosts),
+    }
+    for place, (kind, names) in known.items():
+        for name in inventory.named.get(place, ()):
+            if name not in names:
+                hint = _nearest(name, sorted(names))
+                yield Problem(
+                    f"{inventory.directory}/{place} has variables for {name}, but the inventory has no {kind} of that name,"
+                    f" so nobody reads them: {hint or 'take them out, or name it in the inventory'}",
+                    warning=not hint,
+                )
+
+
 def _check_names(
     inventory: Inventory, types: Mapping[str, str], renamed: Mapping[str, str | None]
 ) -> Iterator[Problem]:
@@ -366,6 +388,10 @@ def _check_types(inventory: Inventory, types: Mapping[str, str]) -> Iterator[Pro
                 findings.append(
                     (f"{name} cannot be used ({variables.invalid[name]}): correct it (for {{hosts}})", host)
                 )
+            elif reason := values.fault(name, kind, value):
+                # Settings are not quoted as a whole: they may hold a secret.
+                said = name if isinstance(value, Mapping) else f"{name} is {value!r}"
+                findings.append((f"{said}: {reason} (for {{hosts}})", host))
         for name in sorted(variables.invalid.keys() - variables.given):
             findings.append((f"{name} cannot be used ({variables.invalid[name]}): correct it (for {{hosts}})", host))
     yield from merged(findings, inventory.hosts)

@@ -1,0 +1,124 @@
+"""Values of the right type that their service would refuse: ranges, names, paths, settings of a site file."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+# Numbers that must be larger than 0, or lie in a range. All other numbers begin with 0.
+RANGES: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(
+        (
+            "cluster_check_timeout",
+            "cluster_database_pool_size",
+            "cluster_nodemanager_vcores",
+            "cluster_replication",
+            "cluster_roll_workers",
+            "cluster_rpc_timeout_ms",
+            "common_limits_nofile",
+            "datanode_transfer_threads",
+            "mariadb_max_connections",
+            "namenode_handlers",
+            "ndb_data_id",
+            "ndb_data_start_timeout",
+            "ndb_management_operations",
+            "ndb_management_replicas",
+            "ndb_sql_id",
+            "ndb_sql_max_connections",
+            "server2_split_min_bytes",
+            "server2_tez_sessions_per_queue",
+            "spark_executor_cores",
+            "spark_executor_instances",
+            "zkfc_health_timeout_ms",
+            "zkfc_session_timeout_ms",
+            "zookeeper_tick_ms",
+        ),
+        (1, math.inf),
+    ),
+    "zookeeper_id": (1, 255),
+}
+# Smaller than any memory that a host has: the ratio multiplies.
+LEAST_RATIO = 0.01
+# Texts that become names: of databases, accounts, paths. What they must look like, and in words.
+_NAME = (r"[A-Za-z0-9_][A-Za-z0-9_-]*", "letters, digits, _ and -")
+FORMS: Mapping[str, tuple[str, str]] = {
+    "cluster_address": (r"[A-Za-z0-9._:-]+", "a host name or an address"),
+    "cluster_cleaner_db_user": _NAME,
+    "cluster_inode_table": (
+        r"[A-Za-z0-9_][A-Za-z0-9_-]*\.[A-Za-z0-9_][A-Za-z0-9_-]*",
+        "a database and a table, as in hops.hdfs_inodes",
+    ),
+    "cluster_metastore_database": _NAME,
+    "cluster_metastore_database_user": _NAME,
+    "cluster_name": (r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, dots, _ and -: it is part of paths"),
+    "cluster_server2_namespace": _NAME,
+    "cluster_state_schema": _NAME,
+    **dict.fromkeys(
+        ("cluster_warehouse", "cluster_warehouse_external", "cluster_warehouse_managed"),
+        (r"(/[^/\s]+)+|[a-z][a-z0-9]*://\S+", "a path that begins with / or with a file system, as in /warehouse/x"),
+    ),
+    "common_journal_max_use": (r"[1-9]\d*[KMGTPE]?", "a size such as 500M or 1G"),
+}
+# Lists that name what a service cannot do without.
+FILLED = frozenset(
+    {
+        "datanode_directories",
+        "namenode_directories",
+        "nodemanager_local_directories",
+        "nodemanager_log_directories",
+        "server2_tez_queues",
+    }
+)
+# Roles that work on the controller, where a path may begin with ~ or the tree.
+_CONTROLLER = ("artifacts_", "controller_", "lab_")
+# Mappings from the names of settings to their values.
+_SETTINGS = re.compile(r"\w+_(site|settings|defaults)_extra|resourcemanager_queues|common_sysctl|lab_sysctls")
+
+
+def fault(name: str, kind: str, value: object) -> str:
+    """What is wrong with a value that has the type `kind` of its specification, as `must be ...`; empty if nothing is."""
+    if kind in {"int", "float"}:
+        return _number_fault(name, value)
+    if name in FORMS and not re.fullmatch(FORMS[name][0], str(value)):
+        return f"it must be {FORMS[name][1]}"
+    if name.startswith(_CONTROLLER):
+        return ""
+    if kind == "path":
+        return "" if _is_place(value) else "it must be an absolute path below /"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if not value and name in FILLED:
+            return "it must name one at least"
+        if name.endswith("_directories"):
+            wrong = [entry for entry in value if not _is_place(entry)]
+            return f"{wrong[0]!r} must be an absolute path below /" if wrong else ""
+    if isinstance(value, Mapping) and _SETTINGS.fullmatch(name):
+        return _setting_fault(value)
+    return ""
+
+
+def _number_fault(name: str, value: object) -> str:
+    try:
+        number = float(str(value))
+    except ValueError:
+        return ""
+    least, most = RANGES.get(name, (0, math.inf))
+    if name == "preflight_memory_ratio":
+        least = LEAST_RATIO
+    if math.isfinite(number) and least <= number <= most:
+        return ""
+    return f"it must be {least} or more" if most == math.inf else f"it must be a number from {least} to {most}"
+
+
+def _is_place(value: object) -> bool:
+    """Whether a directory or file can be there: `/` itself is no place of ours."""
+    text = str(value)
+    parts = text.split("/")
+    return text.startswith("/") and any(parts) and not {".", ".."} & set(parts) and not re.search(r"[\s,]", text)
+
+
+def _setting_fault(settings: Mapping[object, object]) -> str:
+    for name, value in settings.items():
+        if isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str)):
+            return f"{name} is {value!r}: a setting has one value, and several stand in one text, as in 'a,b'"
+    return ""
