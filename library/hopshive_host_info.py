@@ -114,6 +114,11 @@ groups:
   type: list
   elements: str
   sample: [hive]
+entered_as:
+  description: The user that the module ran as, empty if that is root.
+  returned: always
+  type: str
+  sample: admin
 disks:
   description: Each file system once, with the paths that it holds and its free space in MiB.
   returned: always
@@ -307,6 +312,17 @@ def users(wanted: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
+def entered_as() -> str:
+    """Whom the module runs as; empty for root."""
+    uid = os.geteuid()
+    if uid == 0:
+        return ""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
 def groups(names: list[str]) -> list[str]:
     """Those of the groups that exist."""
     found = []
@@ -340,6 +356,7 @@ def main() -> None:
         addresses=resolve(module.params["resolve"]),
         users=users(module.params["users"]),
         groups=groups(module.params["groups"]),
+        entered_as=entered_as(),
         disks=disks(module.params["paths"]),
         listeners=listeners(),
     )

@@ -33,3 +33,17 @@ def test_a_playbook_that_would_do_nothing_or_a_part_is_refused(command: str, sen
     assert sentence in " ".join(done.stdout.split())
     assert "changed=0" in done.stdout
     assert "changed=1" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "playbook", ["site", "playbooks/smoke", "playbooks/rolling_restart", "playbooks/decommission", "playbooks/purge"]
+)
+@pytest.mark.parametrize("content", ["all: {hosts: {one: }, children: {mariadb: {hosts: {one: }}}}", "[]", None])
+def test_an_inventory_without_hosts_is_refused(tmp_path: Path, playbook: str, content: str | None) -> None:
+    inventory = tmp_path / "hosts.yml"
+    if content is not None:
+        inventory.write_text(content)
+    argv = [sys.executable, "-m", "ansible.cli.playbook", f"{playbook}.yml", "-i", str(inventory)]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0
+    assert f"Nothing was changed. The group hopshive has no host in {inventory}:" in " ".join(done.stdout.split())

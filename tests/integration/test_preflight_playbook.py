@@ -268,6 +268,21 @@ def test_variables_of_a_misspelt_group_or_host_stop_the_run(site: Site) -> None:
     assert "did you mean one?" in output
 
 
+@pytest.mark.parametrize("option", ["--tags", "--skip-tags"])
+def test_a_misspelt_tag_stops_the_run(site: Site, option: str) -> None:
+    changed, output = site.run(option, "prefligth")
+    assert not changed
+    assert f"{option} prefligth: no task has this tag; did you mean preflight?" in output
+
+
+def test_hosts_that_are_one_machine_stop_the_run(site: Site) -> None:
+    site.variables["ansible_connection"] = "ssh"
+    site.groups["datanode"] = {"hosts": {name: {"ansible_host": "192.0.2.1"} for name in ("two", "three")}}
+    changed, output = site.run()
+    assert not changed
+    assert "ansible_host is 192.0.2.1 for three, two: each host of the inventory is a machine of its own" in output
+
+
 def test_a_database_without_its_groups_is_no_fault_of_the_cleaner(site: Site) -> None:
     site.variables["metastore_database"] = "ndb"
     changed, output = site.run()

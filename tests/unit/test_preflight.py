@@ -20,7 +20,15 @@ from hopshive.preflight.host import (
     memory_need,
     questions,
 )
-from hopshive.preflight.inventory import IDS, PASSWORDS, HostVariables, Inventory, check_inventory, password_weakness
+from hopshive.preflight.inventory import (
+    IDS,
+    PASSWORDS,
+    HostVariables,
+    Inventory,
+    check_inventory,
+    check_tags,
+    password_weakness,
+)
 from hopshive.preflight.problem import Problem, listed, merged, report
 from hopshive.preflight.queues import Queue, called, leaf_queues
 
@@ -367,7 +375,6 @@ def test_a_value_that_its_service_would_refuse_is_named(name: str, kind: str, va
         ("artifacts_cache_dir", "path", "~/cache"),
         ("namenode_directories", "list", ["/data/1/name", "/data/2/name"]),
         ("cluster_name", "str", "site-1.test_2"),
-        ("cluster_address", "str", "10.0.0.7"),
         ("cluster_warehouse", "str", "s3a://bucket/warehouse"),
         ("common_journal_max_use", "str", "500M"),
         ("server2_hive_site_extra", "dict", {"hive.x": None, "hive.y": True, "hive.z": 1.5, "hive.w": "a,b"}),
@@ -398,6 +405,33 @@ def test_variables_for_a_group_that_is_not_there_are_named_with_the_nearest() ->
 def test_variables_for_a_group_that_is_like_no_other_are_a_warning() -> None:
     found = check_inventory(replace(inventory(), named={"group_vars": ("oslo",)}), TYPES)
     assert [problem.warning for problem in found] == [True]
+
+
+def test_two_hosts_with_one_address_are_named() -> None:
+    given = {"worker": {"cluster_address": "10.0.0.1"}, "master": {"cluster_address": "10.0.0.1"}}
+    assert only_error(inventory(given=given)) == (
+        "cluster_address is 10.0.0.1 for master, worker: give each host its own"
+    )
+
+
+def test_two_hosts_that_are_one_machine_are_named() -> None:
+    checked = inventory(given={"worker": {"ansible_host": "10.0.0.1"}, "master": {"ansible_host": "10.0.0.1"}})
+    assert "ansible_host is 10.0.0.1 for master, worker" in only_error(checked)
+
+
+@pytest.mark.parametrize("other", [{"ansible_port": 2222}, {"ansible_connection": "local"}])
+def test_two_hosts_behind_one_address_may_be_two_machines(other: dict[str, Any]) -> None:
+    given = {"worker": {"ansible_host": "gate", **other}, "master": {"ansible_host": "gate"}}
+    assert errors(inventory(given=given)) == []
+
+
+def test_a_tag_that_no_task_has_is_named_with_the_nearest() -> None:
+    known = ("always", "check", "metastore", "preflight")
+    asked = {"--tags": ["prefligth", "check", "all"], "--skip-tags": ("zzz",)}
+    assert [problem.text for problem in check_tags(asked, known)] == [
+        "--tags prefligth: no task has this tag; did you mean preflight?",
+        "--skip-tags zzz: no task has this tag; there are check, metastore, preflight",
+    ]
 
 
 CLEANER = {
@@ -762,6 +796,12 @@ def test_a_host_is_asked_for_what_its_variables_name() -> None:
         "users": {"hive": None, "spark": 7},
         "groups": ["hive", "spark", "hadoop", "warehouse"],
     }
+
+
+def test_hosts_that_are_not_entered_as_root_are_one_problem() -> None:
+    entered = machine(entered_as="admin")
+    found = host_errors({"master": entered, "worker": entered, "edge": machine()})
+    assert found == ["Ansible is admin on hosts master, worker, and only root can install: set ansible_become to true"]
 
 
 def test_no_jdk_yet_is_no_problem() -> None:

@@ -22,6 +22,7 @@ from hopshive.preflight.inventory import (
     HostVariables,
     Inventory,
     check_inventory,
+    check_tags,
     role_of,
 )
 from hopshive.preflight.problem import Problem, report
@@ -31,6 +32,9 @@ ROLES = Path(__file__).parents[2]
 # of a component's role matter on the component's hosts alone.
 NEEDED = {
     "cluster": {
+        "ansible_connection",
+        "ansible_host",
+        "ansible_port",
         "cluster_address",
         "cluster_consistency",
         "cluster_data_dir",
@@ -81,6 +85,18 @@ def _named(directory: Path) -> tuple[str, ...]:
     )
 
 
+def _tags_of(entries: Any) -> set[str]:
+    """The tags of plays, roles, tasks and the blocks in them."""
+    found: set[str] = set()
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            tags = entry.get("tags", ())
+            found |= {tags} if isinstance(tags, str) else {str(tag) for tag in tags}
+            for part in ("tasks", "roles", "pre_tasks", "post_tasks", "block", "rescue", "always"):
+                found |= _tags_of(entry.get(part))
+    return found
+
+
 class ActionModule(ActionBase):
     _requires_connection = False
 
@@ -106,7 +122,11 @@ class ActionModule(ActionBase):
         play = {name: value for name, value in variables.items() if name in PLAY}
         inventory = self._inventory(variables["hostvars"], variables.get("inventory_dir"), roles, options, play)
         if arguments["check"] == "inventory":
-            problems = check_inventory(inventory, types)
+            asked = {
+                option: variables.get(f"ansible_{name}_tags", ())
+                for option, name in (("--tags", "run"), ("--skip-tags", "skip"))
+            }
+            problems = [*check_tags(asked, self._tags()), *check_inventory(inventory, types)]
             place = "in the inventory"
         else:
             silent = {host: reason for host, facts in arguments["found"].items() if (reason := unanswered(facts))}
@@ -170,12 +190,19 @@ class ActionModule(ActionBase):
             named={place: _named(Path(directory, place)) for place in ("group_vars", "host_vars")} if directory else {},
         )
 
+    def _tags(self) -> set[str]:
+        """All tags of site.yml and its roles, and those that a playbook around it gave to this task."""
+        found = {str(tag) for tag in self._task.tags}
+        for path in (ROLES.parent / "site.yml", *ROLES.glob("*/tasks/*.yml")):
+            found |= _tags_of(self._loader.load_from_file(str(path), trusted_as_template=True))
+        return found
+
     def _used(self, members: dict[str, tuple[str, ...]]) -> dict[str, set[str]]:
         """The roles of site.yml, each with the hosts that it runs on."""
         used: dict[str, set[str]] = {}
         for play in self._loader.load_from_file(str(ROLES.parent / "site.yml")):
             # A place in a group, as in namenode[0], may be any host of it.
-            named = [part.partition("[")[0] for part in play["hosts"].split(":")]
+            named = [part.partition("[")[0] for part in play.get("hosts", "").split(":")]
             for role in play.get("roles", ()):
                 used.setdefault(role["role"], set()).update(host for group in named for host in members.get(group, ()))
         return used

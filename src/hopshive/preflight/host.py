@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hopshive.artifacts.python_env import LOCKED_PYTHONS
 from hopshive.components import COMPONENTS, ROOT_GROUP
 from hopshive.preflight.inventory import Inventory, component_of, ports_of
-from hopshive.preflight.problem import Problem, listed
+from hopshive.preflight.problem import Problem, listed, merged
 
 SUPPORTED = {"debian": ("12",), "ubuntu": ("22.04", "24.04")}
 # What the locked Python wheels are made for, and the JDK that is installed.
@@ -66,6 +66,8 @@ class HostInfo:
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     users: tuple[User, ...] = ()
     groups: tuple[str, ...] = ()
+    # Who Ansible is there; empty for root.
+    entered_as: str = ""
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,7 @@ def host_info(found: Mapping[str, object]) -> HostInfo:
             for item in items("users")
         ),
         groups=names(found.get("groups")),
+        entered_as=str(found.get("entered_as") or ""),
     )
 
 
@@ -174,7 +177,14 @@ def check_hosts(
     inventory: Inventory, types: Mapping[str, str], found: Mapping[str, HostInfo], limits: Limits
 ) -> list[Problem]:
     """Every problem of the hosts of this run."""
-    problems: list[Problem] = []
+    problems = merged(
+        (
+            (f"Ansible is {info.entered_as} on {{hosts}}, and only root can install: set ansible_become to true", host)
+            for host, info in found.items()
+            if info.entered_as
+        ),
+        inventory.hosts,
+    )
     for host, info in found.items():
         problems += _check_system(inventory, host, info)
         problems += _check_python(inventory, host, info)

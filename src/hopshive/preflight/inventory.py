@@ -32,6 +32,8 @@ COMMON_PASSWORD = re.compile(
 COMPACTION_QUEUE = "server2_compaction_queue"
 # YARN takes nothing back from a queue that is less than such a part above its share.
 UNTOUCHED = 0.1
+# Tags that Ansible itself knows.
+SPECIAL_TAGS = ("all", "always", "never", "tagged", "untagged")
 # Variables that older releases had: the old name, and the new one or None if there is none.
 RENAMED: Mapping[str, str | None] = {}
 # Variables with a role's prefix that no specification has: of playbooks, of the labs' inventories, the choice of a database.
@@ -132,6 +134,7 @@ def check_inventory(
         *_check_placement(inventory),
         *_check_database(inventory),
         *_check_ids(inventory),
+        *_check_addresses(inventory),
         *_check_files(inventory),
         *_check_names(inventory, types, renamed),
         *_check_types(inventory, types),
@@ -140,6 +143,17 @@ def check_inventory(
         *_check_containers(inventory),
         *_check_sessions(inventory),
         *_check_queues(inventory),
+    ]
+
+
+def check_tags(asked: Mapping[str, Iterable[str]], known: Iterable[str]) -> list[Problem]:
+    """Tags that no task has, by option of the command line: with one of them a run does nothing, or more than was meant."""
+    names = sorted({*known} - {"always", "never"})
+    return [
+        Problem(f"{option} {tag}: no task has this tag; {_nearest(tag, names) or 'there are ' + ', '.join(names)}")
+        for option, tags in asked.items()
+        for tag in tags
+        if tag not in {*names, *SPECIAL_TAGS}
     ]
 
 
@@ -271,6 +285,25 @@ def _check_ids(inventory: Inventory) -> Iterator[Problem]:
         for value, hosts in holders.items():
             if len(hosts) > 1:
                 yield Problem(f"{variable} is {value} for {listed(hosts)}: give each host of the group {group} its own")
+
+
+def _check_addresses(inventory: Inventory) -> Iterator[Problem]:
+    """Each host is a machine of its own, for the others and for Ansible."""
+    known: dict[str, list[str]] = {}
+    reached: dict[tuple[str, str], list[str]] = {}
+    for host, variables in inventory.hosts.items():
+        known.setdefault(str(variables.values.get("cluster_address") or host), []).append(host)
+        target = variables.values.get("ansible_host")
+        if target and str(variables.values.get("ansible_connection", "")).rpartition(".")[2] != "local":
+            reached.setdefault((str(target), str(variables.values.get("ansible_port", ""))), []).append(host)
+    for address, hosts in known.items():
+        if len(hosts) > 1:
+            yield Problem(f"cluster_address is {address} for {listed(hosts)}: give each host its own")
+    for (target, _), hosts in reached.items():
+        if len(hosts) > 1:
+            yield Problem(
+                f"ansible_host is {target} for {listed(hosts)}: each host of the inventory is a machine of its own"
+            )
 
 
 def _check_database(inventory: Inventory) -> Iterator[Problem]:
