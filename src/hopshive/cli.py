@@ -37,7 +37,7 @@ for command in (status, wait, check, sync, journal, undo, restore, held, approve
     main.add_command(command)
 
 
-@main.group()
+@main.group(short_help="On the controller: what is installed, cache, mirror, locks.")
 @click.option("--artifacts", type=click.Path(path_type=Path, file_okay=False), help="Directory of the locks.")
 @click.option(
     "--cache", type=click.Path(path_type=Path, file_okay=False), help="Default: HOPSHIVE_CACHE, or ~/.cache/hopshive."
@@ -57,8 +57,13 @@ def artifacts(
     tarballs: Path | None,
 ) -> None:
     """What is installed: list it, build it in the cache, update a lock, fill a mirror."""
+    locks = (artifacts or default_artifacts()).resolve()
+    if not locks.is_dir():
+        raise click.ClickException(
+            f"{locks} is not there: say this in the repository of hopshive, or name its --artifacts."
+        )
     ctx.obj = Catalogue(
-        artifacts=(artifacts or default_artifacts()).resolve(),
+        artifacts=locks,
         cache=(cache or default_cache()).expanduser(),
         sources=Sources(mirror),
         tarballs=read_tarballs(tarballs) if tarballs else {},

@@ -184,7 +184,9 @@ def read(path: Path) -> Config:
 def checked(content: object, path: Path) -> Config:
     """Check the content of the file `path`, read or not yet written. Raises ConfigError."""
     if not isinstance(content, dict):
-        raise ConfigError(f"{path} must hold settings, name: value; it holds {_said(content)}.")
+        # A file of another kind may hold a secret.
+        held = "a text" if isinstance(content, str) else _said(content)
+        raise ConfigError(f"{path} must hold settings, name: value; it holds {held}.")
     config: Config = _made(Config, content, path, "")
     _check(config, path)
     return config

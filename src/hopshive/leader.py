@@ -15,7 +15,7 @@ from hopshive.mirror.drops import Drops
 from hopshive.mirror.restoring import restore
 from hopshive.namenode import NameNode, report
 from hopshive.request import Doing, RequestFailed
-from hopshive.wording import counted
+from hopshive.wording import counted, nothing_to_restore
 from hopshive.worker import Duty
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class MirrorWork:
         with self._database.reading() as tx:
             entries = journal.restorable(tx, **argument)
         if not entries:
-            raise RequestFailed("The journal has nothing of that which could be restored.")
+            raise RequestFailed(nothing_to_restore(**argument))
         done, problems = 0, list[str]()
         batch = self._config.mirror.batch
         for start in range(0, len(entries), batch):

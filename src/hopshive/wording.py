@@ -15,3 +15,14 @@ def size(number: float) -> str:
             break
         number /= 1024
     return f"{number:.3g} {unit}" if number < 1000 else f"{number:.0f} {unit}"
+
+
+def nothing_to_restore(removal: int | None = None, name: str | None = None, path: str | None = None) -> str:
+    """A sentence for a restore that finds nothing: what was sought, and where to look."""
+    parts = (
+        f"the removal {removal}" if removal is not None else "",
+        name or "",
+        f"{path}, or beneath it," if path else "",
+    )
+    sought = " and ".join(part for part in parts if part)
+    return f"The journal has nothing of {sought} that could be restored. Look: hopshive journal"

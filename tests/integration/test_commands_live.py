@@ -85,7 +85,10 @@ def test_what_was_removed_is_told_and_comes_back(site: Site) -> None:
         world.files.mkdir(path)
     assert site.json("restore", "--name", "hive.shop.orders")["message"] == "Restored 3 objects."
     assert world.objects() == before
-    assert "nothing of that" in site.run("restore", number, code=1)
+    nothing = f"The journal has nothing of the removal {number} that could be restored."
+    assert nothing in site.run("restore", number, code=1)
+    assert nothing in site.run("restore", number, "--dry-run", code=1)
+    assert "begins with the catalog" in site.run("restore", "--name", "orders", code=2)
     assert "nothing of a removal 99" in site.run("journal", "99", code=1)
 
 

@@ -47,6 +47,7 @@ def test_each_setting_arrives(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("", "must hold settings, name: value; it holds nothing"),
+        ("s3cret-word\n", "must hold settings, name: value; it holds a text."),
         ("- a\n", "must hold settings, name: value; it holds ['a']"),
         ("a: [\n", "is not YAML in line 2"),
         ("a: 'x\n", "is not YAML"),

@@ -16,7 +16,7 @@ from hopshive import journal, request
 from hopshive.commands.base import ERROR, NO_LEADER, OK, Site, moment, site_options
 from hopshive.database import Database, DatabaseUnavailable
 from hopshive.lease import read_standing
-from hopshive.wording import counted
+from hopshive.wording import counted, nothing_to_restore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,14 +35,14 @@ class NobodyLeads(click.ClickException):
     exit_code = NO_LEADER
 
 
-@click.command()
+@click.command(short_help="Compare all metadata with HDFS now, and follow.")
 @site_options
 def sync(site: Site) -> None:
     """Compare all metadata with the file system now, and let it follow."""
     end(site, ask(site, "sync", {}))
 
 
-@click.command()
+@click.command(short_help="Put metadata back whose directory is there again.")
 @click.argument("removal", type=int, required=False)
 @click.option("--name", help="An object with all beneath: hive.db, hive.db.table, hive.db.table/part=1.")
 @click.option("--path", help="A directory on HDFS, with all beneath.")
@@ -59,6 +59,8 @@ def restore(site: Site, removal: int | None, name: str | None, path: str | None,
         raise click.UsageError("Say what: a REMOVAL, --name or --path.")
     if path is not None and not path.startswith("/"):
         raise click.UsageError("--path is a path on HDFS and begins with /.")
+    if name is not None and "." not in name:
+        raise click.UsageError("--name begins with the catalog, as in hive.db or hive.db.table.")
     if dry_run:
         _show_restorable(site, argument)
     else:
@@ -71,6 +73,8 @@ def _show_restorable(site: Site, argument: Mapping[str, Any]) -> None:
     if site.json:
         site.print_json(entries)
         return
+    if not entries:
+        raise click.ClickException(nothing_to_restore(**argument))
     table = Table(title=counted(len(entries), "object"))
     for heading in ("removal", "kind", "name", "path", "removed", "not restored because"):
         table.add_column(heading, overflow="fold")

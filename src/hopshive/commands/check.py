@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hopshive.request import Kind
 
 
-@click.command()
+@click.command(short_help="Compare metastore and file system; --fix settles it.")
 @click.option("--fix", is_flag=True, help="Let the leader settle what can be settled, then check again.")
 @site_options
 def check(site: Site, fix: bool) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROOM = 6000
 
 
-@click.command()
+@click.command(short_help="What the fuse holds, and since when.")
 @site_options
 def held(site: Site) -> None:
     """What the fuse holds, and what the policy only reports: metadata whose directory is not there."""
@@ -38,7 +38,7 @@ def held(site: Site) -> None:
         site.console.print("Nothing waits for an approval.")
 
 
-@click.command()
+@click.command(short_help="Let go of what the fuse holds.")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option("--dry-run", is_flag=True, help="Only list what would go.")
 @click.option("--yes", is_flag=True, help="Do not ask: all that waits now.")

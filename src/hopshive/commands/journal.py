@@ -30,7 +30,7 @@ CAUSES = {
 }
 
 
-@click.command()
+@click.command(short_help="What was removed, when and why.")
 @click.argument("removal", type=int, required=False)
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Removals, or objects of one.")
 @site_options

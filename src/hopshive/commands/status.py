@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hopshive.status import Status
 
 
-@click.command()
+@click.command(short_help="Who leads, how far it is, what waits for a human.")
 @site_options
 def status(site: Site) -> None:
     """Who leads, how far the metastore follows, how HDFS is, what waits for a human.

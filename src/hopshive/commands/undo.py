@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hopshive.undo import Plan
 
 
-@click.command()
+@click.command(short_help="Move a directory back, and wait for its metadata.")
 @click.argument("removal", type=int, required=False)
 @click.option("--path", help="The newest removal of a directory on HDFS, or of what lay beneath it.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be moved.")
@@ -40,7 +40,7 @@ def undo(site: Site, removal: int | None, path: str | None, dry_run: bool, timeo
     Moves nothing where something else stands in the place, or where the trash was emptied.
     """
     if (removal is None) == (path is None):
-        raise click.UsageError("Say what: a REMOVAL, or --path.")
+        raise click.UsageError("Say what: either a REMOVAL or --path.")
     if path is not None and not path.startswith("/"):
         raise click.UsageError("--path is a path on HDFS and begins with /.")
     namenode = site.namenode()

@@ -27,7 +27,7 @@ class TimedOut(click.ClickException):
     """Exit code 1."""
 
 
-@click.command()
+@click.command(short_help="Wait until the metastore follows HDFS.")
 @click.option("--timeout", type=click.FloatRange(min=0), default=60, show_default=True, help="Seconds.")
 @site_options
 def wait(site: Site, timeout: float) -> None:
