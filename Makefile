@@ -114,6 +114,8 @@ integration: venv ## tests that run playbooks, daemons, and the JVMs of Hive and
 # What passes on NDB as on MariaDB; HOPSHIVE_NDB_TARBALL names the tarball of NDB Cluster.
 .PHONY: ndb
 ndb: venv ## tests of schema, journal, mirror, garbage, backup and binary log on a real NDB Cluster (HOPSHIVE_NDB_TARBALL)
+	@[ -n "$(HOPSHIVE_NDB_TARBALL)" ] || { echo "Which tarball? make ndb HOPSHIVE_NDB_TARBALL=/path/to/mysql-cluster-....tar.gz (docs/ndb.md)" >&2; exit 2; }
+	@[ -f "$(HOPSHIVE_NDB_TARBALL)" ] || { echo "HOPSHIVE_NDB_TARBALL: $(HOPSHIVE_NDB_TARBALL) is not there" >&2; exit 2; }
 	$(BIN)/pytest tests/ndb_cluster
 	TEST_DATABASE=ndb $(BIN)/pytest $(addprefix tests/unit/test_,closure.py transactional.py lease.py journal_record.py \
 		journal_removal.py journal_restore.py mirror.py mirror_review.py drops.py garbage.py garbage_named.py)

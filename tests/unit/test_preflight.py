@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hopshive.components import COMPONENTS
+from hopshive.preflight.artifacts import tarball_fault
 from hopshive.preflight.cleaner import config_faults
 from hopshive.preflight.host import (
     Disk,
@@ -23,6 +24,7 @@ from hopshive.preflight.host import (
 from hopshive.preflight.inventory import (
     IDS,
     PASSWORDS,
+    SERVICE_USERS,
     HostVariables,
     Inventory,
     check_inventory,
@@ -432,6 +434,57 @@ def test_a_tag_that_no_task_has_is_named_with_the_nearest() -> None:
         "--tags prefligth: no task has this tag; did you mean preflight?",
         "--skip-tags zzz: no task has this tag; there are check, metastore, preflight",
     ]
+
+
+@pytest.mark.parametrize(
+    ("tarballs", "sentence"),
+    [
+        ({"hvie": {"source": "x", "sha256": "0" * 64, "version": "4"}}, "no product hvie: did you mean hive?"),
+        ({"hive": {"sorce": "x", "version": "4"}}, "hive lacks sha256, source"),
+        ({"hive": {"source": "x", "sha256": "abc", "version": "4"}}, "hive.sha256 is not 64 hexadecimal digits"),
+        ({"hive": "/hive.tar.gz"}, "hive must name source, sha256 and version"),
+        ({"ndb": {"source": "x", "sha256": "0" * 64, "version": "8"}}, ""),
+        ({}, ""),
+        (None, ""),
+    ],
+)
+def test_a_tarball_that_would_replace_nothing_is_named(tarballs: object, sentence: str) -> None:
+    found = tarball_fault(tarballs, ["hadoop", "hive"])
+    assert sentence in found
+    assert bool(found) is bool(sentence)
+
+
+def test_users_that_the_services_need_are_named() -> None:
+    users = {name: {"uid": number} for number, name in enumerate(SERVICE_USERS, 2000)}
+    kinds = {**TYPES, "cluster_users": "dict"}
+    assert check_inventory(inventory(given={"all": {"cluster_users": users}}), kinds) == []
+    wrong = {**users, "hive": {"uid": "abc"}}
+    del wrong["yarn"]
+    given = {"all": {"cluster_users": wrong, "cluster_manage_users": True}}
+    assert [problem.text for problem in check_inventory(inventory(given=given), kinds)] == [
+        "cluster_users lacks yarn (for all hosts): name all users in it",
+        "cluster_users.hive.uid is 'abc': it must be a whole number (for all hosts)",
+    ]
+
+
+def test_users_that_others_make_may_be_some() -> None:
+    given = {"all": {"cluster_users": {"hive": {}}, "cluster_manage_users": False}}
+    assert check_inventory(inventory(given=given), {**TYPES, "cluster_users": "dict"}) == []
+
+
+def test_an_executor_that_no_container_holds_is_named() -> None:
+    edge = {"spark_executor_memory_mb": 4000}
+    text = only_error(inventory(given={"edge": edge, "master": {"cluster_container_max_mb": 4096}}))
+    assert "spark_executor_memory_mb is 4000 on host edge, 4400 MiB with its overhead" in text
+    own = {**edge, "spark_defaults_extra": {"spark.executor.memoryOverhead": "100m"}}
+    assert errors(inventory(given={"edge": own, "master": {"cluster_container_max_mb": 4096}})) == []
+
+
+def test_a_queue_of_spark_that_yarn_does_not_have_is_named() -> None:
+    edge = {"spark_defaults_extra": {"spark.yarn.queue": "jobs"}}
+    found = errors(with_queues(edge))
+    assert len(found) == 1
+    assert "spark_defaults_extra names the queue 'jobs' for host edge, but resourcemanager_queues has" in found[0]
 
 
 CLEANER = {

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
 
 ROOT = Path(__file__).parents[2]
@@ -16,6 +17,10 @@ ROOT = Path(__file__).parents[2]
 
 class CommandError(Exception):
     """A command on a host failed; the message has its output."""
+
+
+class UnknownLab(click.ClickException, LookupError):
+    """No inventory has the label that a command was given: one line, and exit code 1."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +92,11 @@ def _walk(name: str, group: dict[str, Any] | None, groups: dict[str, tuple[str, 
 
 
 def find_lab(label: str = "lab") -> Lab:
-    """The lab with a label, among this tree's inventories and scenarios. Raises LookupError."""
+    """The lab with a label, among this tree's inventories and scenarios. Raises UnknownLab."""
     files = [*ROOT.glob("inventories/*/hosts.yml"), *ROOT.glob("molecule/*/inventory/hosts.yml")]
     for path in sorted(files):
         content = yaml.safe_load(path.read_text())
         if ((content.get("all") or {}).get("vars") or {}).get("lab_label") == label:
             return read_lab(path)
-    raise LookupError(f"no inventory has the lab_label {label}: {', '.join(map(str, files))}")
+    places = ", ".join(str(path.parent.relative_to(ROOT)) for path in sorted(files))
+    raise UnknownLab(f"LABEL={label}: no inventory has this lab_label; looked in {places}.")

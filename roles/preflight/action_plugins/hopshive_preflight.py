@@ -12,7 +12,9 @@ from ansible.errors import AnsibleError, AnsibleUndefinedVariable
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
+from hopshive.artifacts.product import product_names
 from hopshive.components import COMPONENTS, ROOT_GROUP
+from hopshive.preflight.artifacts import tarball_fault
 from hopshive.preflight.cleaner import config_faults
 from hopshive.preflight.host import Limits, check_hosts, host_info, questions, unanswered
 from hopshive.preflight.inventory import (
@@ -239,6 +241,8 @@ class ActionModule(ActionBase):
             faults = validator.validate({name: copy.deepcopy(values[name])}).error_messages
             if faults and not options[name].get("no_log"):
                 invalid[name] = faults[0].rstrip(".")
+        if fault := tarball_fault(values.get("artifacts_tarballs"), product_names(ROLES.parent / "artifacts")):
+            invalid.setdefault("artifacts_tarballs", fault)
         if "cleaner" in placed and not broken:
             invalid = {**self._cleaner(templar, defaults, raw), **invalid}
         return HostVariables(values, frozenset(given), broken, invalid)

@@ -32,6 +32,11 @@ COMMON_PASSWORD = re.compile(
 COMPACTION_QUEUE = "server2_compaction_queue"
 # YARN takes nothing back from a queue that is less than such a part above its share.
 UNTOUCHED = 0.1
+# Whom the services run as, and Spark's jobs: those of cluster_users that no inventory can do without.
+SERVICE_USERS = ("hdfs", "yarn", "hive", "zookeeper", "spark", "hopshive")
+# What YARN gives an executor besides its memory (spark.executor.memoryOverheadFactor and its minimum).
+SPARK_OVERHEAD = 0.1
+SPARK_LEAST_OVERHEAD_MB = 384
 # Tags that Ansible itself knows.
 SPECIAL_TAGS = ("all", "always", "never", "tagged", "untagged")
 # Variables that older releases had: the old name, and the new one or None if there is none.
@@ -135,6 +140,8 @@ def check_inventory(
         *_check_database(inventory),
         *_check_ids(inventory),
         *_check_addresses(inventory),
+        *_check_users(inventory),
+        *_check_spark(inventory),
         *_check_files(inventory),
         *_check_names(inventory, types, renamed),
         *_check_types(inventory, types),
@@ -368,6 +375,64 @@ def _is_own(name: str, variables: HostVariables) -> bool:
     own = variables.values.get(OWN_VARIABLES)
     patterns = own if isinstance(own, list | tuple) else ()
     return name in OF_PLAYBOOKS or any(fnmatch.fnmatchcase(name, str(pattern)) for pattern in patterns)
+
+
+def _check_users(inventory: Inventory) -> Iterator[Problem]:
+    """A mapping in the inventory replaces the role's; who is missing in it, or has no number, would be made nowhere."""
+    findings = []
+    for host, variables in inventory.hosts.items():
+        users = variables.values.get("cluster_users")
+        if not isinstance(users, Mapping):
+            continue
+        if "cluster_users" in variables.given:
+            missing = [name for name in SERVICE_USERS if name not in users]
+            if missing and variables.true("cluster_manage_users"):
+                findings.append(
+                    (f"cluster_users lacks {', '.join(missing)} (for {{hosts}}): name all users in it", host)
+                )
+            for name, user in users.items():
+                uid = user.get("uid") if isinstance(user, Mapping) else None
+                if uid is not None and _number(uid) is None:
+                    findings.append(
+                        (f"cluster_users.{name}.uid is {uid!r}: it must be a whole number (for {{hosts}})", host)
+                    )
+    yield from merged(findings, inventory.hosts)
+
+
+def _check_spark(inventory: Inventory) -> Iterator[Problem]:
+    """YARN refuses each job whose queue it does not have, or whose executors are larger than any container."""
+    scheduler = next(iter(inventory.members("resourcemanager")), None)
+    if scheduler is None:
+        return
+    properties = inventory.hosts[scheduler].values.get("resourcemanager_queues")
+    queues = leaf_queues(properties) if isinstance(properties, Mapping) else ()
+    most = inventory.hosts[scheduler].number("cluster_container_max_mb")
+    findings = []
+    for host in inventory.members("client"):
+        variables = inventory.hosts[host]
+        defaults = variables.values.get("spark_defaults_extra")
+        queue = defaults.get("spark.yarn.queue") if isinstance(defaults, Mapping) else None
+        if queue and queues and called(queues, str(queue)) is None:
+            known = ", ".join(one.path for one in queues)
+            findings.append(
+                (
+                    f"spark_defaults_extra names the queue {queue!r} for {{hosts}}, but resourcemanager_queues has {known}",
+                    host,
+                )
+            )
+        size = variables.number("spark_executor_memory_mb")
+        overhead = isinstance(defaults, Mapping) and any("memoryOverhead" in str(name) for name in defaults)
+        if size is not None and most is not None and "spark_executor_memory_mb" in variables.given and not overhead:
+            whole = size + max(round(size * SPARK_OVERHEAD), SPARK_LEAST_OVERHEAD_MB)
+            if whole > most:
+                findings.append(
+                    (
+                        f"spark_executor_memory_mb is {size} on {{hosts}}, {whole} MiB with its overhead, more than one container"
+                        f" may have (cluster_container_max_mb, {most} MiB): lower it, or raise that",
+                        host,
+                    )
+                )
+    yield from merged(findings, inventory.hosts)
 
 
 def _check_files(inventory: Inventory) -> Iterator[Problem]:
