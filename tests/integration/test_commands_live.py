@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 import urllib.request
@@ -145,6 +146,19 @@ def test_of_some_partitions_the_journal_says_so_and_an_emptied_trash_is_refused(
     assert first["what"] in ("2 partitions of shop.orders", "partition shop.orders/day=4")
     world.files.delete(TRASH)
     assert "its trash was emptied" in site.run("undo", "--path", days[1], code=1)
+
+
+def test_what_was_moved_elsewhere_is_waited_for_as_long_as_its_grace(site: Site) -> None:
+    world = site.world
+    before = world.objects()
+    path = "/live/external/shop.db/orders"
+    world.files.move(path, "/live/elsewhere")
+    told = site.run("wait", "--timeout", "1", code=1)
+    assert re.search(rf"pending, the first is of {path}, due in 2\d\d s \(it was moved: cleaner_rename_grace\)\.", told)
+    world.files.move("/live/elsewhere", path)
+    world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
+    site.run("wait")
+    assert world.objects() == before
 
 
 def test_what_the_fuse_holds_waits_for_an_approval(site: Site) -> None:

@@ -23,6 +23,9 @@ PATIENCE_LEASES = 2
 _PENDING = "FROM {state}.recheck WHERE state IN ('waiting', 'approved') AND NOT (kind = 'restore' AND message <> '') AND id <= %s"
 
 
+_FIRST = "path, kind, GREATEST(0, TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(3), due))"
+
+
 class TimedOut(click.ClickException):
     """Exit code 1."""
 
@@ -76,7 +79,7 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float) -> 
                 last = int(tx.value("SELECT COALESCE(MAX(id), 0) FROM {state}.recheck"))
             if last is not None:
                 pending = int(tx.value(f"SELECT COUNT(*) {_PENDING}", (last,)))
-            first = tx.value(f"SELECT path {_PENDING} ORDER BY due LIMIT 1", (last,)) if pending else b""
+            first = tx.row(f"SELECT {_FIRST} {_PENDING} ORDER BY due LIMIT 1", (last,)) if pending else None
         if last is not None and not pending:
             return
         if standing is not None and standing.led:
@@ -87,6 +90,13 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float) -> 
             if last is None:
                 standing_at = f"the leader is at transaction {at} of {txid}" if at else "a full comparison is under way"
                 raise TimedOut(f"Not within {timeout:g} s: {standing_at}.")
-            path = shown(decoded(first)).replace("\\[", "[")
-            raise TimedOut(f"Not within {timeout:g} s: {counted(pending, 'check')} pending, the first is of {path}.")
+            said = f"Not within {timeout:g} s: {counted(pending, 'check')} pending"
+            raise TimedOut(f"{said}, {_first(*first)}." if first else f"{said}.")
         time.sleep(LOOK)
+
+
+def _first(path: bytes, kind: str, seconds: int) -> str:
+    """The check that is due first, and why it takes so long."""
+    name = shown(decoded(path)).replace("\\[", "[")
+    moved = " (it was moved: cleaner_rename_grace)" if kind == "rename" else ""
+    return f"the first is of {name}, due in {seconds} s{moved}"
