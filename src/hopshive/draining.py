@@ -90,6 +90,8 @@ class Server2:
     metastores: Sequence[str] = ()
     cut_off: list[Statement] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    # Those that still ran when the wait was over; what was cut off besides began later.
+    late: list[Statement] = field(default_factory=list)
     # Its transactions when it ended.
     opened: set[int] = field(default_factory=set)
 
@@ -110,7 +112,7 @@ class Server2:
     def wait(self) -> None:
         """Until it runs nothing, or for as long as it may; one that does not answer cannot be asked."""
         with suppress(NoAnswer):
-            self.cut_off = drain(lambda: running(self._base, ANSWER_TIMEOUT), self.limit)
+            self.cut_off = self.late = drain(lambda: running(self._base, ANSWER_TIMEOUT), self.limit)
 
     def stopping(self) -> None:
         """Watch it stop: what does it cut off?"""
@@ -121,7 +123,7 @@ class Server2:
 
     def stopped(self) -> None:
         """Abort what it has left open, and tell what it has cut off."""
-        self.told += settle(self.cut_off, self._process, self.metastores, self.opened)
+        self.told += settle(self.cut_off, self._process, self.metastores, self.opened, self.late)
 
     @property
     def _process(self) -> Process:
@@ -222,18 +224,25 @@ def stopping(
 
 
 def settle(
-    cut_off: Collection[Statement], process: Process, metastores: Iterable[str], before: Collection[int]
+    cut_off: Collection[Statement],
+    process: Process,
+    metastores: Iterable[str],
+    before: Collection[int],
+    late: Collection[Statement],
 ) -> list[str]:
-    """Abort the transactions of statements whose HiveServer2 is gone; a sentence about each statement."""
+    """Abort the transactions of statements whose HiveServer2 is gone; a sentence about each statement.
+
+    `late`: those of them that were waited for, and in vain.
+    """
     if not cut_off:
         return []
+    waited = {statement.query for statement in late}
+    said = {statement: _cut(statement, statement.query in waited) for statement in cut_off}
     try:
         transactions = abort({statement.query for statement in cut_off}, process, metastores, before)
     except NoAnswer as error:
-        return [
-            f"{_cut(statement)} Its transaction stays open until hive.txn.timeout. {error}" for statement in cut_off
-        ]
-    return [f"{_cut(statement)} {_aborted(transactions.get(statement.query, []))}" for statement in cut_off]
+        return [f"{text} Its transaction stays open until hive.txn.timeout. {error}" for text in said.values()]
+    return [f"{text} {_aborted(transactions.get(statement.query, []))}" for statement, text in said.items()]
 
 
 def listens(port: int) -> bool:
@@ -245,8 +254,9 @@ def listens(port: int) -> bool:
     return any(int(place.rpartition(":")[2], 16) == port for place in places)
 
 
-def _cut(statement: Statement) -> str:
-    return f"The restart cut off a statement that ran for longer than server2_drain_timeout: {statement}."
+def _cut(statement: Statement, waited: bool) -> str:
+    why = "ran for longer than server2_drain_timeout" if waited else "began after the wait for others"
+    return f"The restart cut off a statement that {why}: {statement}."
 
 
 def _aborted(transactions: Sequence[int]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hopshive import draining
 from hopshive.draining import (
     GRACE,
     PAUSE,
@@ -225,7 +226,7 @@ def test_a_transaction_without_locks_is_known_by_its_process_alone() -> None:
 
 
 def test_without_a_metastore_a_transaction_that_stays_is_told() -> None:
-    (sentence,) = settle([ONE], PROCESS, [], {17})
+    (sentence,) = settle([ONE], PROCESS, [], {17}, [ONE])
     assert sentence.startswith(
         "The restart cut off a statement that ran for longer than server2_drain_timeout: q1 of spark: SELECT 1."
     )
@@ -233,4 +234,23 @@ def test_without_a_metastore_a_transaction_that_stays_is_told() -> None:
 
 
 def test_nothing_is_told_where_nothing_was_cut_off() -> None:
-    assert settle([], PROCESS, [], []) == []
+    assert settle([], PROCESS, [], [], []) == []
+
+
+def test_a_statement_that_began_after_the_wait_is_told_as_such() -> None:
+    (sentence,) = settle([ONE], PROCESS, [], {17}, [])
+    assert sentence.startswith(
+        "The restart cut off a statement that began after the wait for others: q1 of spark: SELECT 1."
+    )
+
+
+def test_what_was_waited_for_in_vain_is_told_apart_from_what_came_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    later = Statement("q2", "spark", "SELECT 2")
+    monkeypatch.setattr(draining, "running", lambda *_: [ONE])
+    server = Server2("edge", 10002, 10000, 0, lambda _: (0, "", ""))
+    server.wait()
+    monkeypatch.setattr(draining, "stopping", lambda *_: [ONE, later])
+    server.stopping()
+    server.stopped()
+    assert ["server2_drain_timeout: q1" in told for told in server.told] == [True, False]
+    assert "after the wait for others: q2" in server.told[1]
