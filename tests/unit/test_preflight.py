@@ -873,6 +873,12 @@ def test_too_little_memory_names_host_parts_and_variable() -> None:
     assert "lower cluster_nodemanager_memory_mb" in text
 
 
+def test_too_little_memory_names_the_variable_of_the_largest_part() -> None:
+    checked = inventory(given={"edge": {"cluster_server2_heap_mb": 99999}})
+    (text,) = host_errors({"edge": machine(memory_mb=4000)}, checked=checked)
+    assert "lower cluster_server2_heap_mb" in text
+
+
 def test_a_memory_ratio_above_one_allows_for_more() -> None:
     assert host_errors({"worker": machine(memory_mb=4000)}, Limits(memory_ratio=1.1)) == []
 

@@ -160,6 +160,13 @@ def host_info(found: Mapping[str, object]) -> HostInfo:
     )
 
 
+# The variables of the sizes that are not a heap.
+SIZES = {
+    "containers": "cluster_nodemanager_memory_mb",
+    "mariadb": "cluster_mariadb_buffer_pool_mb",
+    "ndb_data": "cluster_ndb_data_memory_mb",
+    "ndb_sql": "what is placed beside ndb_sql",
+}
 # MiB that a data node of NDB Cluster takes beside its rows, and an SQL node in all; read off /proc of nodes in use.
 NDB_DATA_OWN = 900
 NDB_SQL = 600
@@ -234,7 +241,8 @@ def _check_memory(inventory: Inventory, found: Mapping[str, HostInfo], limits: L
         total = sum(need.values())
         if memory and total > memory * limits.memory_ratio:
             parts = ", ".join(f"{name} {size}" for name, size in sorted(need.items(), key=lambda item: -item[1]))
-            variable = "cluster_nodemanager_memory_mb" if "containers" in need else "the cluster_*_mb of its groups"
+            largest = max(need, key=lambda name: need[name])
+            variable = SIZES.get(largest, f"cluster_{largest}_heap_mb")
             yield Problem(
                 f"{who} has {memory} MiB of memory, but what is placed there may take {total} MiB ({parts}):"
                 f" lower {variable}, move a component to another host, or raise preflight_memory_ratio"
