@@ -360,3 +360,10 @@ def test_what_is_told_to_be_set_on_the_command_line_is_read_as_text() -> None:
         if not line.lstrip().startswith("#") and raw.search(line)
     ]
     assert found == []
+
+
+def test_a_service_without_its_watchdog_can_be_stopped() -> None:
+    """As a run has left it that was broken off before the watchdog was written."""
+    look, stop, _ = tasks_of(ROOT / "roles/daemon/tasks/stop.yml")
+    assert look["ansible.builtin.stat"]["path"] == "/etc/systemd/system/{{ daemon_unit }}-watchdog.service"
+    assert f"{look['register']}.stat.exists" in stop["when"]
