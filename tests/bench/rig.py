@@ -26,6 +26,7 @@ from hopshive.database import Database
 from hopshive.health import Target, wait_for
 from tests.bench.directories import Directories
 from tests.bench.thrift_metastore import ThriftMetastore
+from tests.jdbc_driver import build_driver
 from tests.metastore_db import Metastore, drop, own_names, stock_metastore
 from tests.servers import (
     Hdfs,
@@ -33,6 +34,7 @@ from tests.servers import (
     connect,
     free_port,
     hadoop_classpath,
+    require_java_compiler,
     run_hdfs,
     run_java,
     run_mariadb,
@@ -125,6 +127,14 @@ class Rig:
         return unpack("mysql-connector", self.directory)
 
     @cached_property
+    def driver(self) -> Path:
+        """The classes between Hive and it."""
+        require_java_compiler()
+        home = self.place("jdbc-driver")
+        build_driver(self.connector, home)
+        return home
+
+    @cached_property
     def hdfs(self) -> Hdfs:
         """A NameNode out of safe mode and a DataNode."""
         hdfs = self.stack.enter_context(run_hdfs(self.place("hdfs"), self.hadoop, NAMENODE, NAMENODE_JVM))
@@ -170,9 +180,9 @@ class Rig:
         write_site(
             conf / "hive-site.xml",
             {
-                "javax.jdo.option.ConnectionURL": f"jdbc:mysql://127.0.0.1:{self.mariadb.port}/{database}?useSSL=false"
+                "javax.jdo.option.ConnectionURL": f"jdbc:mysql+strict://127.0.0.1:{self.mariadb.port}/{database}?useSSL=false"
                 "&characterEncoding=UTF-8&connectionCollation=utf8mb4_bin",
-                "javax.jdo.option.ConnectionDriverName": "com.mysql.cj.jdbc.Driver",
+                "javax.jdo.option.ConnectionDriverName": "hopshive.StrictDriver",
                 "javax.jdo.option.ConnectionUserName": USER,
                 "javax.jdo.option.ConnectionPassword": USER,
                 "datanucleus.schema.autoCreateAll": "false",
@@ -234,7 +244,7 @@ class Rig:
 
     def classpath(self, conf: Path) -> list[str]:
         """Of a metastore or a HiveServer2."""
-        hive = [f"{self.hive}/lib/*", f"{self.connector}/*"]
+        hive = [f"{self.hive}/lib/*", f"{self.connector}/*", str(self.driver)]
         return [str(conf), *hive, *hadoop_classpath(self.hadoop, logging=False)]
 
     def environment(self, conf: Path) -> dict[str, str]:

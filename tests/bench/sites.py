@@ -19,7 +19,6 @@ from hopshive import schema
 from hopshive.health import Target, wait_for
 from tests.metastore_db import Metastore, own_names, stock_metastore
 from tests.ndb import run_ndb, unpack_ndb
-from tests.ndb_driver import build_driver
 from tests.servers import MariaDB, free_port, run_java, run_mariadb, unpack, write_site
 from tests.warehouse.hiveserver2 import HiveSession
 
@@ -81,7 +80,6 @@ class Site:
     rig: Rig
     nodes: list[MariaDB]
     settings: dict[str, Any]
-    driver: list[str]
 
     @cached_property
     def metastore(self) -> Metastore:
@@ -149,7 +147,7 @@ class Site:
         )
         environment = self.rig.environment(conf)
         with run_java(
-            name, self._classpath(conf), log, ["-p", str(port)], environment=environment, jvm=self._jvm("metastore")
+            name, self.rig.classpath(conf), log, ["-p", str(port)], environment=environment, jvm=self._jvm("metastore")
         ):
             wait_for(Target("metastore", "127.0.0.1", port), 180)
             yield port
@@ -161,7 +159,7 @@ class Site:
         conf = self.site("server2", 0, port, metastore_port)
         name, log = "org.apache.hive.service.server.HiveServer2", self.rig.directory / f"server2.{self.name}.log"
         tez = unpack("tez", self.rig.place("tez"))
-        classpath = [*self._classpath(conf), f"{tez}/*", f"{tez}/lib/*"]
+        classpath = [*self.rig.classpath(conf), f"{tez}/*", f"{tez}/lib/*"]
         with run_java(name, classpath, log, environment=self.rig.environment(conf), jvm=self._jvm("server2")):
             with self.session(port) as session:
                 session.wait(180)
@@ -176,9 +174,6 @@ class Site:
         finally:
             session.close()
 
-    def _classpath(self, conf: Path) -> list[str]:
-        return [*self.rig.classpath(conf), *self.driver]
-
     def _jvm(self, kind: str) -> list[str]:
         return [f"-Xmx{self.settings['heap_mb'][kind]}m", *self.settings["jvm_options"][kind]]
 
@@ -187,22 +182,12 @@ def _text(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def compile_driver(rig: Rig) -> Path:
-    """The driver for NDB, as the role makes it; the directory that belongs on the class path."""
-    home = rig.place("ndb-driver")
-    services = home / "META-INF" / "services"
-    services.mkdir(parents=True, exist_ok=True)
-    (services / "java.sql.Driver").write_text("hopshive.NdbDriver\n")
-    build_driver(rig.connector, home)
-    return home
-
-
 def start_mariadb(rig: Rig) -> Site:
     """The site on MariaDB, until the rig's end."""
     settings = role_settings("mariadb", rig.directory)
     arguments = _arguments(settings["mariadb"], _MARIADB_PLACES)
     server = rig.stack.enter_context(run_mariadb(rig.place("mariadb"), arguments))
-    return Site(MARIADB, rig, [server], settings, [])
+    return Site(MARIADB, rig, [server], settings)
 
 
 def start_ndb(rig: Rig) -> Site:
@@ -214,4 +199,4 @@ def start_ndb(rig: Rig) -> Site:
     cluster = rig.stack.enter_context(
         run_ndb(rig.place("ndb"), home, sql_nodes=REPLICAS, data=data, settings=arguments)
     )
-    return Site(NDB, rig, list(cluster.sql), settings, [str(compile_driver(rig))])
+    return Site(NDB, rig, list(cluster.sql), settings)

@@ -26,6 +26,7 @@ from hopshive.hive_schema import (
     told,
     verify,
 )
+from tests.jdbc_driver import compile_driver
 from tests.metastore_db import Metastore, own_names
 from tests.modules import run_module
 from tests.servers import OPENS, QUICK, MariaDB, hadoop_classpath, write_script, write_site
@@ -312,12 +313,13 @@ def hive_site(
 ) -> Iterator[Site]:
     name = "hiveschema"
     make_database(mariadb, name)
-    conf = tmp_path / "conf"
+    conf, driver = tmp_path / "conf", tmp_path / "driver"
+    driver.mkdir()
     write_site(
         conf / "hive-site.xml",
         {
-            "javax.jdo.option.ConnectionURL": f"jdbc:mysql://127.0.0.1:{mariadb.port}/{name}?sslMode=DISABLED",
-            "javax.jdo.option.ConnectionDriverName": "com.mysql.cj.jdbc.Driver",
+            "javax.jdo.option.ConnectionURL": f"jdbc:mysql+strict://127.0.0.1:{mariadb.port}/{name}?sslMode=DISABLED",
+            "javax.jdo.option.ConnectionDriverName": "hopshive.StrictDriver",
             "javax.jdo.option.ConnectionUserName": name,
             "javax.jdo.option.ConnectionPassword": 'p"a\\ss#word',
         },
@@ -326,7 +328,7 @@ def hive_site(
     classpath = [
         "$HIVE_CONF_DIR",
         f"{hive_home}/lib/*",
-        f"{mysql_connector_home}/*",
+        compile_driver(mysql_connector_home, driver),
         *hadoop_classpath(hadoop_home, logging=False),
     ]
     main = "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool"

@@ -17,7 +17,7 @@ from tests.warehouse.hiveserver2 import HiveError, HiveSession
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LETTERS = "has letters that latin1 lacks, and on NDB Cluster the metastore keeps text in latin1. Nothing was stored"
+LETTERS = "has letters that latin1 lacks, and the metastore's database keeps it in latin1. Nothing was stored"
 LONG = "is longer than {} of the metastore's database can hold. Nothing was stored"
 # DataNucleus's own.
 LONG_LOCATION = "LOCATION\\W+ that has maximum length of 4000"

@@ -340,6 +340,30 @@ def test_a_component_knows_its_watchdog(component: Component) -> None:
     assert (f"{component.unit}-watchdog" in component.units) is watched
 
 
+@pytest.mark.parametrize(
+    ("had", "database", "allowed"),
+    [
+        ("", "mariadb", True),
+        ("", "ndb", True),
+        # As older releases wrote it.
+        ("jdbc:mysql:", "mariadb", True),
+        ("jdbc:mysql:", "ndb", False),
+        ("jdbc:mysql+strict:", "mariadb", True),
+        ("jdbc:mysql+strict:", "ndb", False),
+        ("jdbc:mysql+ndb:", "ndb", True),
+        ("jdbc:mysql+ndb:", "mariadb", False),
+    ],
+)
+def test_a_metastore_keeps_its_kind_of_database(had: str, database: str, *, allowed: bool) -> None:
+    (task,) = [
+        task
+        for task in tasks_of(ROLES["metastore"] / "tasks/config.yml")
+        if task["name"] == "Refuse to begin an empty warehouse in the other kind"
+    ]
+    condition = jinja2.Environment(autoescape=True).compile_expression(task["ansible.builtin.assert"]["that"])
+    assert condition(__metastore_had={"stdout": had}, cluster_database=database) is allowed
+
+
 def test_what_is_told_to_be_set_on_the_command_line_is_read_as_text() -> None:
     # Of -e name=true the value is the text "true", which as a condition is an error, and of which `not` makes false.
     told = re.compile(r"-e (\w+)=true")

@@ -40,7 +40,10 @@ SPARK_LEAST_OVERHEAD_MB = 384
 # Tags that Ansible itself knows.
 SPECIAL_TAGS = ("all", "always", "never", "tagged", "untagged")
 # Variables that older releases had: the old name, and the new one or None if there is none.
-RENAMED: Mapping[str, str | None] = {}
+RENAMED: Mapping[str, str | None] = {
+    "cluster_ndb_driver_home": "cluster_jdbc_driver_home",
+    "ndb_driver_packages": None,
+}
 # Variables with a role's prefix that no specification has: of playbooks, of the labs' inventories, the choice of a database.
 OF_PLAYBOOKS = frozenset(
     {

@@ -3,7 +3,7 @@ that are read for many objects at once such that NDB does that.
 
 NDB refuses ON DELETE CASCADE where the child table has a column whose values lie outside of the row, a TEXT or a BLOB (error
 21034). Such a column becomes a VARCHAR or VARBINARY, as long as a row has room for. What does not fit is refused by the server
-(error 1406), never cut: hopshive.NdbDriver adds a strict mode to the SQL mode that Hive sets. What the column was stands in its
+(error 1406), never cut: hopshive.StrictDriver makes strict what Hive sets as the SQL mode. What the column was stands in its
 comment, so a look at the database tells it.
 """
 

@@ -1,17 +1,18 @@
 """The metastore's columns that hold what users write, in utf8mb4 instead of the stock schema's latin1.
 
-In latin1 a statement that compares with other characters fails (`Illegal mix of collations`), and a value that is written
-becomes question marks without an error: Hive's sessions set `sql_mode = ANSI_QUOTES`, which is not strict. So two directories
-can become one. A column becomes utf8mb4_bin, which compares as latin1_bin does: letter by letter, trailing spaces aside. Columns
-for the names of databases and tables that compare without case keep doing so; the names of partitions no longer do.
+In latin1 a statement that compares with other characters fails (`Illegal mix of collations`), and a value that is written is
+refused. With stock Hive it becomes question marks without an error, so two directories can become one: Hive's sessions set
+`sql_mode = ANSI_QUOTES`, which is not strict, and hopshive.StrictDriver makes it strict.
+
+A column becomes utf8mb4_bin, which compares as latin1_bin does: letter by letter, trailing spaces aside. Columns for the names of
+databases and tables that compare without case keep doing so; the names of partitions no longer do.
 
 All columns keep their length. A key of InnoDB has 3,072 bytes at most, and a character four, so some indexes keep only the
 first characters of a column. Where such an index is unique, two names of one table that differ only behind them are refused
 by the server (error 1062), never taken for one.
 
 What a column was stands in its comment, so a look at the database tells it, whatever was interrupted. NDB keeps the stock
-columns: DBS alone would take 48,000 bytes a row, and a row of NDB has 30,000. There hopshive.NdbDriver makes the mode strict, and
-such a value is refused.
+columns: DBS alone would take 48,000 bytes a row, and a row of NDB has 30,000.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The driver between Hive and Connector/J, with MariaDB as the SQL nodes.
+"""The drivers between Hive and Connector/J, with MariaDB as the database and as the SQL nodes of NDB Cluster.
 
-Which one a connection is to, and for how long; what is asked again. tests/ndb_cluster/test_driver.py ends a data node.
+What is refused. Which SQL node a connection is to, and for how long; what is asked again. tests/ndb_cluster/test_driver.py ends
+a data node.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.ndb_driver import OPTIONS, compile_driver, java
+from tests.jdbc_driver import OPTIONS, compile_driver, java
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -258,6 +259,95 @@ class Probe {
     }
 }
 """
+# Tells what a transaction with a refused value stores, and how the sentence names the value.
+NAMED = r"""
+import java.sql.*;
+
+class Probe {
+    interface Work {
+        Object done() throws SQLException;
+    }
+
+    static Connection one;
+
+    static void tell(String what, Work work) {
+        String said;
+        try {
+            said = String.valueOf(work.done());
+        } catch (SQLException error) {
+            said = error.getSQLState() + " " + error.getMessage().replaceFirst(" Nothing was stored.*", "");
+        }
+        System.out.println(what + ": " + said);
+    }
+
+    static Object rows() throws SQLException {
+        ResultSet rows = one.createStatement().executeQuery("SELECT GROUP_CONCAT(n ORDER BY n) FROM driven.named");
+        rows.next();
+        return rows.getString(1);
+    }
+
+    static PreparedStatement make(String sql, String... values) throws SQLException {
+        PreparedStatement statement = one.prepareStatement(sql);
+        for (int number = 0; number < values.length; number++) {
+            statement.setString(number + 1, values[number]);
+        }
+        return statement;
+    }
+
+    static Object commit() throws SQLException {
+        one.commit();
+        return "done";
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        one = DriverManager.getConnection(arguments[0], arguments[1], arguments[2]);
+        one.createStatement().execute("SET @@session.sql_mode=ANSI_QUOTES");
+        one.setAutoCommit(false);
+        String insert = "INSERT INTO driven.named (n, `k`, \"v\") VALUES (?, ?, ?)";
+        String update = "UPDATE driven.named SET \"k\" = ?, \"v\" = ? WHERE n = ?";
+        tell("what fits", () -> make(insert, "1", "four", "four").executeUpdate());
+        tell("committed", Probe::commit);
+        tell("another column", () -> make(insert, "2", "four", "fifth").executeUpdate());
+        one.rollback();
+        tell("a long text", () -> make(insert, "2", "\u65e5".repeat(41), "v").executeUpdate());
+        one.rollback();
+        tell("a changed row", () -> make(update, "k", "fifth", "1").executeUpdate());
+        one.rollback();
+        tell("in the text", () -> one.createStatement().executeUpdate("INSERT INTO driven.named (k) VALUES ('fifth')"));
+        one.rollback();
+        tell("a batch", () -> {
+            PreparedStatement statement = make(insert, "3", "k", "v");
+            statement.addBatch();
+            statement.setString(3, "sixth\n");
+            statement.addBatch();
+            statement.setString(3, "v");
+            statement.addBatch();
+            return statement.executeBatch();
+        });
+        one.rollback();
+
+        tell("before a mark", () -> make(insert, "4", "k", "v").executeUpdate());
+        Savepoint mark = one.setSavepoint();
+        tell("after it", () -> make(insert, "5", "k", "fifth").executeUpdate());
+        one.rollback(mark);
+        tell("committed", Probe::commit);
+        tell("another one", () -> make(insert, "6", "k", "v").executeUpdate());
+        tell("too long", () -> make(insert, "7", "k", "fifth").executeUpdate());
+        tell("the next one", () -> make(insert, "8", "k", "v").executeUpdate());
+        tell("a mark", () -> one.setSavepoint());
+        tell("committed", Probe::commit);
+        tell("by autocommit", () -> { one.setAutoCommit(true); return "done"; });
+        one.rollback();
+        tell("rows", Probe::rows);
+        one.setAutoCommit(true);
+        tell("alone", () -> make(insert, "9", "k", "fifth").executeUpdate());
+        one.setAutoCommit(false);
+        tell("after it", () -> make(insert, "10", "k", "v").executeUpdate());
+        tell("committed", Probe::commit);
+        tell("rows", Probe::rows);
+    }
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -352,14 +442,15 @@ def test_what_a_data_nodes_end_interrupts_is_asked_again_while_nothing_is_lost_b
     ]
 
 
+@pytest.mark.parametrize("kind", ["strict", "ndb"])
 def test_what_a_column_cannot_hold_is_refused_with_a_sentence_and_not_altered(
-    classpath: str, mariadb: MariaDB, tmp_path: Path
+    classpath: str, mariadb: MariaDB, tmp_path: Path, kind: str
 ) -> None:
     """In Hive's SQL mode alone it is cut, or becomes question marks. An error of another class Hive tries again for 20 s."""
     prepare(mariadb)
     mariadb.execute("CREATE TABLE driven.latin (t VARCHAR(4) CHARACTER SET latin1)")
-    url = f"jdbc:mysql+ndb://127.0.0.1:{mariadb.port}/driven{OPTIONS}"
-    letters = "Refused: a text has letters that latin1 lacks, and on NDB Cluster the metastore keeps text in latin1."
+    url = f"jdbc:mysql+{kind}://127.0.0.1:{mariadb.port}/driven{OPTIONS}"
+    letters = "Refused: a text has letters that latin1 lacks, and the metastore's database keeps it in latin1."
     long = "Refused: a value is longer than t of the metastore's database can hold."
     refused = "SQLIntegrityConstraintViolationException"
     assert run(classpath, tmp_path, REFUSED, url, "driver", "secret") == [
@@ -371,4 +462,40 @@ def test_what_a_column_cannot_hold_is_refused_with_a_sentence_and_not_altered(
         f"commit: {refused} 0 08007 {long}",
         "1",
         "1",
+    ]
+
+
+def test_a_transaction_with_a_refused_value_is_not_committed_and_the_sentence_names_the_value(
+    classpath: str, mariadb: MariaDB, tmp_path: Path
+) -> None:
+    """InnoDB rolls back the one statement. What goes on after it would store the rest."""
+    prepare(mariadb)
+    mariadb.execute("CREATE TABLE driven.named (n INT, k VARCHAR(4), v VARCHAR(4)) CHARACTER SET utf8mb4")
+    url = f"jdbc:mysql+strict://127.0.0.1:{mariadb.port}/driven{OPTIONS}&rewriteBatchedStatements=true"
+    long = "Refused: {} is longer than {} of the metastore's database can hold."
+    shown = long.format(f"'{'日' * 40}...' (41 letters)", "k")
+    sixth = long.format("'sixth ' (6 letters)", "v")
+    fifth = long.format("'fifth' (5 letters)", "v")
+    assert run(classpath, tmp_path, NAMED, url, "driver", "secret") == [
+        "what fits: 1",
+        "committed: done",
+        f"another column: 22001 {fifth}",
+        f"a long text: 22001 {shown}",
+        f"a changed row: 22001 {fifth}",
+        f"in the text: 22001 {long.format('a value', 'k')}",
+        f"a batch: 22001 {sixth}",
+        "before a mark: 1",
+        f"after it: 22001 {fifth}",
+        "committed: done",
+        "another one: 1",
+        f"too long: 22001 {fifth}",
+        "the next one: 1",
+        f"a mark: 08007 {fifth}",
+        f"committed: 08007 {fifth}",
+        f"by autocommit: 08007 {fifth}",
+        "rows: 1,4",
+        f"alone: 22001 {fifth}",
+        "after it: 1",
+        "committed: done",
+        "rows: 1,4,10",
     ]

@@ -1,4 +1,4 @@
-"""Java programs that use the driver between Hive and Connector/J, for tests."""
+"""Java programs that use the drivers between Hive and Connector/J, for tests."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ from tests.servers import ROOT, require_java_compiler
 if TYPE_CHECKING:
     from pathlib import Path
 
-DRIVER = ROOT / "roles" / "ndb" / "files" / "NdbDriver.java"
+DRIVERS = ["StrictDriver", "NdbDriver"]
 OPTIONS = "?sslMode=DISABLED&allowPublicKeyRetrieval=true&connectTimeout=2000"
 
 
 def compile_driver(connector_home: Path, directory: Path) -> str:
-    """The class path with the compiled driver; skips the test without a compiler."""
+    """The class path with the compiled drivers; skips the test without a compiler."""
     require_java_compiler()
     build_driver(connector_home, directory)
     return f"{directory}:{connector_home}/*"
 
 
 def build_driver(connector_home: Path, directory: Path) -> None:
-    """Compile the driver, its classes into that directory."""
-    subprocess.run(["javac", "-cp", f"{connector_home}/*", "-d", str(directory), str(DRIVER)], check=True)
+    """Compile the drivers into that directory, as the role does. The directory belongs on the class path."""
+    sources = [str(ROOT / "roles" / "jdbc" / "files" / f"{name}.java") for name in DRIVERS]
+    subprocess.run(["javac", "-cp", f"{connector_home}/*", "-d", str(directory), *sources], check=True)
+    services = directory / "META-INF" / "services"
+    services.mkdir(parents=True)
+    (services / "java.sql.Driver").write_text("".join(f"hopshive.{name}\n" for name in DRIVERS))
 
 
 def java(classpath: str, directory: Path, program: str, *arguments: str) -> list[str]:

@@ -3,9 +3,7 @@ package hopshive;
 import java.io.InputStream;
 import java.io.Reader;
 import java.lang.reflect.InvocationHandler;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.sql.CallableStatement;
 import java.sql.Connection;
 import java.sql.Driver;
@@ -29,8 +27,6 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.logging.Logger;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /**
  * Connector/J for NDB Cluster, which has several SQL nodes, and whose engine has no savepoints (error 1178).
@@ -51,15 +47,13 @@ import java.util.regex.Pattern;
  * coordinates, with an error that is temporary: a query is asked again, and that the end of a transaction failed is nothing. With
  * an SQL node its connections end: another connection is opened, and gets the same settings and statements.
  *
- * <p>Hive sets sql_mode to ANSI_QUOTES alone. MySQL then stores a value that a column cannot hold as something else: it is cut, and
- * letters that latin1 lacks become question marks. Here STRICT_TRANS_TABLES is added, and the server refuses such a value. The
- * refusal is a SQLIntegrityConstraintViolationException with a sentence: Hive tries any other error again for twenty seconds.
+ * <p>Its connections are those of StrictDriver, which refuse what a column cannot hold.
  *
  * <p>URLs begin with jdbc:mysql+ndb: instead of jdbc:mysql:; Hive tells the kind of database by the word mysql in it.
  */
 public final class NdbDriver implements Driver {
     private static final String OURS = "jdbc:mysql+ndb:";
-    private static final String THEIRS = "jdbc:mysql:";
+    private static final String THEIRS = StrictDriver.OURS;
     /** How long an SQL node that could not be reached is asked last, in milliseconds. */
     private static final long AVOIDED = 30_000;
     /** A temporary error of NDB's (ER_GET_TEMPORARY_ERRMSG). */
@@ -67,11 +61,6 @@ public final class NdbDriver implements Driver {
     /** How often a query is asked again after one, and after how many milliseconds first; each time it is twice as long. */
     private static final int AGAIN = 5;
     private static final long PAUSE = 100;
-    /** What Hive's sessions say of their SQL mode. */
-    private static final Pattern MODE = Pattern.compile("(?i)\\b(sql_mode\\s*=\\s*)(?:'([^']+)'|(ANSI_QUOTES)\\b)");
-    /** Errors about a value: it does not fit into its column, or its letters are not those of the column it is compared with. */
-    private static final Set<Integer> VALUES = Set.of(1267, 1270, 1271, 1366, 1406, 3854, 3988);
-    private static final Pattern COLUMN = Pattern.compile("for column '([^']*)'");
     private static final String BROKEN = "a statement of this transaction failed, and NDB rolled all of it back";
     /** When the SQL nodes that could not be reached were asked, by host:port, in milliseconds. */
     private static final Map<String, Long> UNREACHED = new ConcurrentHashMap<>();
@@ -87,7 +76,7 @@ public final class NdbDriver implements Driver {
     private final Driver driver;
 
     public NdbDriver() throws SQLException {
-        driver = new com.mysql.cj.jdbc.Driver();
+        driver = new StrictDriver();
     }
 
     private static String theirs(String url) {
@@ -104,7 +93,7 @@ public final class NdbDriver implements Driver {
         if (!acceptsURL(url)) {
             return null;
         }
-        return proxy(Connection.class, new Session(() -> open(url, properties)));
+        return StrictDriver.proxy(Connection.class, new Session(() -> open(url, properties)));
     }
 
     /** A connection of Connector/J to the first SQL node that answers. */
@@ -144,56 +133,9 @@ public final class NdbDriver implements Driver {
         return first;
     }
 
-    private static <T> T proxy(Class<T> type, InvocationHandler handler) {
-        return type.cast(Proxy.newProxyInstance(NdbDriver.class.getClassLoader(), new Class<?>[] {type}, handler));
-    }
-
-    private static Object invoke(Object target, Method method, Object[] arguments) throws Throwable {
-        try {
-            return method.invoke(target, arguments);
-        } catch (InvocationTargetException error) {
-            throw error.getCause();
-        }
-    }
-
     /** Whether the connection is gone, or could not be had. */
     private static boolean isLost(SQLException error) {
         return error.getSQLState() != null && error.getSQLState().startsWith("08");
-    }
-
-    private static boolean begins(String sql, String... words) {
-        String text = sql.stripLeading();
-        return Arrays.stream(words).anyMatch(word -> text.regionMatches(true, 0, word, 0, word.length()));
-    }
-
-    /** The same SET statement with a strict mode. */
-    private static String strict(String set) {
-        Matcher found = MODE.matcher(set);
-        StringBuilder told = new StringBuilder();
-        while (found.find()) {
-            String modes = found.group(2) == null ? found.group(3) : found.group(2);
-            found.appendReplacement(told, Matcher.quoteReplacement(found.group(1) + "'" + modes + ",STRICT_TRANS_TABLES'"));
-        }
-        return found.appendTail(told).toString();
-    }
-
-    /** What Hive is told of an error: a refused value in a sentence, which it does not try again. */
-    private static SQLException told(SQLException error) {
-        int code = error.getErrorCode();
-        String said = String.valueOf(error.getMessage());
-        if (!VALUES.contains(code) || code == 1366 && !said.contains("Incorrect string value")) {
-            return error;
-        }
-        Matcher found = COLUMN.matcher(said);
-        String column = found.find() ? found.group(1) : "a column";
-        String sentence = code == 1406
-            ? "Refused: a value is longer than " + column + " of the metastore's database can hold."
-            : "Refused: a text has letters that latin1 lacks, and on NDB Cluster the metastore keeps text in latin1.";
-        SQLException told = new SQLIntegrityConstraintViolationException(
-            sentence + " Nothing was stored (docs/ndb.md#text). The server said: " + said, error.getSQLState(), code);
-        // Not as its cause: Hive shows the innermost one.
-        told.addSuppressed(error);
-        return told;
     }
 
     private static boolean locks(String sql) {
@@ -208,7 +150,7 @@ public final class NdbDriver implements Driver {
     private record Call(Method method, Object[] arguments) {
         void on(Object target) throws SQLException {
             try {
-                NdbDriver.invoke(target, method, arguments);
+                StrictDriver.invoke(target, method, arguments);
             } catch (SQLException | RuntimeException | Error error) {
                 throw error;
             } catch (Throwable error) {
@@ -260,12 +202,12 @@ public final class NdbDriver implements Driver {
                     commit();
                     return null;
                 case "createStatement":
-                    return proxy(Statement.class, new Made(new Call(method, arguments), null));
+                    return StrictDriver.proxy(Statement.class, new Made(new Call(method, arguments), null));
                 case "prepareStatement":
-                    return proxy(PreparedStatement.class, new Made(new Call(method, arguments), (String) arguments[0]));
+                    return StrictDriver.proxy(PreparedStatement.class, new Made(new Call(method, arguments), (String) arguments[0]));
                 case "prepareCall":
                     // Whatever it calls may change something.
-                    return proxy(CallableStatement.class, new Made(new Call(method, arguments), null));
+                    return StrictDriver.proxy(CallableStatement.class, new Made(new Call(method, arguments), null));
                 case "close":
                 case "abort":
                     closed = true;
@@ -280,7 +222,7 @@ public final class NdbDriver implements Driver {
                     }
                     break;
             }
-            return NdbDriver.invoke(connection, method, arguments);
+            return StrictDriver.invoke(connection, method, arguments);
         }
 
         private Object set(Method method, Object[] arguments) throws Throwable {
@@ -292,8 +234,8 @@ public final class NdbDriver implements Driver {
             }
             // A pool sets a time-out before it closes what is gone: that is no reason to open another one.
             Object done = name.equals("setNetworkTimeout")
-                    ? NdbDriver.invoke(connection, method, arguments)
-                    : patiently(() -> NdbDriver.invoke(connection, method, arguments));
+                    ? StrictDriver.invoke(connection, method, arguments)
+                    : patiently(() -> StrictDriver.invoke(connection, method, arguments));
             settings.put(arguments.length > 1 && arguments[0] instanceof String ? name + arguments[0] : name, new Call(method, arguments));
             if (ends) {
                 autocommit = (Boolean) arguments[0];
@@ -451,7 +393,7 @@ public final class NdbDriver implements Driver {
             }
 
             private Object make() throws Throwable {
-                Statement made = (Statement) NdbDriver.invoke(connection, making.method(), making.arguments());
+                Statement made = (Statement) StrictDriver.invoke(connection, making.method(), making.arguments());
                 for (Call call : settings.values()) {
                     call.on(made);
                 }
@@ -477,7 +419,7 @@ public final class NdbDriver implements Driver {
                     renew();
                     unique |= !sets || Arrays.stream(arguments).anyMatch(one -> one instanceof InputStream || one instanceof Reader);
                 }
-                Object done = NdbDriver.invoke(statement, method, arguments);
+                Object done = StrictDriver.invoke(statement, method, arguments);
                 if (sets) {
                     boolean parameter = arguments.length > 1 && arguments[0] instanceof Integer;
                     settings.put(parameter ? arguments[0] : name, new Call(method, arguments));
@@ -504,26 +446,22 @@ public final class NdbDriver implements Driver {
                 boolean told = arguments != null && arguments.length > 0 && arguments[0] instanceof String;
                 // A batch of a plain statement has no text here.
                 String text = told ? (String) arguments[0] : sql == null ? "" : sql;
-                if (told && begins(text, "SET ")) {
-                    text = strict(text);
-                    arguments[0] = text;
-                }
                 Callable work = () -> {
                     renew();
-                    return NdbDriver.invoke(statement, method, arguments);
+                    return StrictDriver.invoke(statement, method, arguments);
                 };
                 refuseIfBroken();
                 // Of a batch some may have been done.
                 boolean held = holds || !autocommit && method.getName().endsWith("Batch");
                 boolean lost = changed || held && !holds;
                 try {
-                    if (told && begins(text, "SET ")) {
+                    if (told && StrictDriver.begins(text, "SET ")) {
                         Object done = patiently(work);
                         said.remove(text);
                         said.add(text);
                         return done;
                     }
-                    if (begins(text, "SELECT", "SHOW")) {
+                    if (StrictDriver.begins(text, "SELECT", "SHOW")) {
                         Object found = unique ? work.call() : patiently(work);
                         holds |= !autocommit && locks(text);
                         return found;
@@ -538,9 +476,8 @@ public final class NdbDriver implements Driver {
                     // its next SELECT ... FOR UPDATE, and never rolls back.
                     boolean ended = error.getErrorCode() == TEMPORARY ? lost : held;
                     broken |= ended && (error.getSQLState() == null || !error.getSQLState().startsWith("42"));
-                    SQLException said = told(error);
-                    refusal = broken && said != error ? said.getMessage() : refusal;
-                    throw said;
+                    refusal = broken && StrictDriver.isRefusal(error) ? error.getMessage() : refusal;
+                    throw error;
                 }
             }
         }
