@@ -94,6 +94,8 @@ def login(server: Server) -> dict[str, Any]:
         "database": server.database,
         "connect_timeout": 10,
         "autocommit": False,
+        # A server's own default may be to cut what does not fit.
+        "init_command": "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_TRANS_TABLES')",
     }
 
 

@@ -1,11 +1,16 @@
-"""Which server is asked, if the database has several: SQL nodes of a cluster."""
+"""Which server is asked, if the database has several: SQL nodes of a cluster; what it stores of a text that is too long."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pytest
 
 from hopshive.database import Database, DatabaseError, DatabaseUnavailable, Server
 from tests.servers import MariaDB, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @pytest.fixture
@@ -41,3 +46,20 @@ def test_a_refusal_is_no_reason_to_ask_another(mariadb: MariaDB, dead: int) -> N
     with pytest.raises(DatabaseError, match="Access denied") as caught:
         ask(server(mariadb, mariadb.port, dead, word="wrong"))
     assert not isinstance(caught.value, DatabaseUnavailable)
+
+
+@pytest.fixture
+def lenient(mariadb: MariaDB) -> Iterator[MariaDB]:
+    """A server that cuts what does not fit, unless a session says otherwise."""
+    (mode,) = mariadb.execute("SELECT @@global.sql_mode")[0]
+    mariadb.execute("SET GLOBAL sql_mode = ''", "CREATE OR REPLACE DATABASE cuts", "CREATE TABLE cuts.t (s VARCHAR(4))")
+    yield mariadb
+    mariadb.execute(f"SET GLOBAL sql_mode = '{mode}'", "DROP DATABASE cuts")
+
+
+def test_a_text_that_is_too_long_is_refused_whatever_the_servers_default(lenient: MariaDB) -> None:
+    database = Database(Server("cuts", user="root", unix_socket=lenient.socket))
+    with pytest.raises(DatabaseError, match="Data too long for column 's'"), database.transaction() as tx:
+        tx.execute("INSERT INTO t VALUES ('longer')")
+    database.close()
+    assert lenient.execute("SELECT * FROM cuts.t") == []
