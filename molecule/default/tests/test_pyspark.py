@@ -137,6 +137,12 @@ def test_an_environment_of_the_users_own_is_shipped(host: Any) -> None:
         " --archives own.tar.gz#environment own.py 2>&1",
     )
     assert "['mine']" in logs(host, said).splitlines()
+    said = spark(
+        host,
+        "PYSPARK_DRIVER_PYTHON=own/bin/python PYSPARK_PYTHON=./environment/bin/python spark-submit"
+        " --archives own.tar.gz#environment own.py 2>&1",
+    )
+    assert "['mine']" in said.splitlines()
 
 
 def test_hive_and_spark_write_and_drop_what_the_other_made(host: Any) -> None:
