@@ -218,6 +218,36 @@ def test_what_is_moved_elsewhere_is_deleted_after_its_grace(world: World) -> Non
     assert world.objects() == ALL
 
 
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize("moved", ["t", "t/p=0"])
+def test_what_is_back_does_not_wait_for_the_end_of_its_grace(world: World, moved: str) -> None:
+    world.start(rename_grace=3600)
+    path = f"{world.root}/managed/d.db/{moved}"
+    for _ in range(2):
+        world.files.move(path, f"{world.root}/away/{moved}")
+        world.settle()
+        assert world.rechecks() == [("rename", "waiting")]
+        world.files.move(f"{world.root}/away/{moved}", path)
+        world.settle()
+        assert world.rechecks() == []
+    assert world.objects() == ALL
+    world.files.move(path, f"{world.root}/away/{moved}")
+    world.settle()
+    assert world.rechecks() == [("rename", "waiting")]
+
+
+@pytest.mark.usefixtures("table")
+def test_another_directory_in_its_place_ends_no_grace(world: World) -> None:
+    world.start(rename_grace=3600)
+    path = f"{world.root}/managed/d.db/t"
+    world.files.move(path, f"{world.root}/away/t")
+    world.settle()
+    world.files.mkdir(f"{world.root}/other")
+    world.files.move(f"{world.root}/other", path)
+    world.settle()
+    assert world.rechecks() == [("rename", "waiting")]
+
+
 def test_with_follow_the_locations_move_along(world: World, table: int) -> None:
     world.start(rename_policy="follow")
     world.files.move(f"{world.root}/managed/d.db/t", f"{world.root}/away/t")

@@ -101,11 +101,33 @@ def process(context: Context, recheck: Recheck) -> bool:
         return False
     if recheck.kind in ("trash", "rename"):
         _forget_name(context, recheck)
+    if not count and recheck.removal is None:
+        _finish_departures(context, [recheck])
     prune(context.database, recheck.path, inode, PAGE)
     with context.database.transaction() as tx:
         rechecks.finish(tx, [recheck.id])
         _settle_fuse(context, tx, recheck.state)
     return True
+
+
+def _finish_departures(context: Context, some: Iterable[Recheck]) -> None:
+    """What came to a place may be the directory that went from there: then nothing waits for the end of its grace.
+
+    For rechecks beneath which nothing is absent. One that is held or reported is looked at soon anyway.
+    """
+    came = [one for one in some if one.kind == "replace" and one.inode is not None]
+    if not came:
+        return
+    found = look(context.namenode, [one.path for one in came])
+    back = {one.path: one for one in came if found.ids.get(one.path) == one.inode}
+    with context.database.transaction() as tx:
+        over = [
+            went.id
+            for went in rechecks.departures(tx, back)
+            if went.inode == back[went.path].inode and went.txid < back[went.path].txid
+            if went.state == "waiting" and went.removal is None
+        ]
+        rechecks.finish(tx, over)
 
 
 def _forget_name(context: Context, recheck: Recheck) -> None:
@@ -173,6 +195,8 @@ def process_siblings(context: Context, group: Sequence[Recheck]) -> list[Recheck
             removal = _begin(context, going, _cause(replace(going[-1], path=where)))
             gone = [one for one in survey.absent if one.key.name in simple]
             remove(context, removal, going[0].kind, gone, time.monotonic() + TURN)
+    away = {one.key.name for one in survey.absent}
+    _finish_departures(context, [one for name, one in simple.items() if name not in away])
     with context.database.transaction() as tx:
         if inode is not None and simple and prune_rows(tx, inode, list(simple)):
             prune_upwards(tx, parent)
