@@ -63,13 +63,13 @@ class Site:
             if not name.startswith("ndb_") and name != "journalnode"
         }
 
-    def run(self, *arguments: str) -> tuple[bool, str]:
+    def run(self, *arguments: str, playbook: str = "site.yml") -> tuple[bool, str]:
         """Whether the playbook went on to its change, and what it printed."""
         inventory = {"hopshive": {"children": self.groups, "vars": self.variables}}
         (self.directory / "hosts.yml").write_text(yaml.safe_dump(inventory))
         (self.directory / "site.yml").write_text(PLAYBOOK)
         done = subprocess.run(
-            [Path(sys.executable).with_name("ansible-playbook"), "-i", self.inventory, "site.yml", *arguments],
+            [Path(sys.executable).with_name("ansible-playbook"), "-i", self.inventory, playbook, *arguments],
             cwd=self.directory,
             env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_FORCE_COLOR": "0"},
             capture_output=True,
@@ -270,9 +270,16 @@ def test_variables_of_a_misspelt_group_or_host_stop_the_run(site: Site) -> None:
 
 @pytest.mark.parametrize("option", ["--tags", "--skip-tags"])
 def test_a_misspelt_tag_stops_the_run(site: Site, option: str) -> None:
-    changed, output = site.run(option, "prefligth")
+    changed, output = site.run(option, "prefligth", playbook=str(ROOT / "site.yml"))
     assert not changed
+    assert "no host was changed" in output
     assert f"{option} prefligth: no task has this tag; did you mean preflight?" in output
+
+
+def test_a_playbook_of_the_site_has_tags_of_its_own(site: Site) -> None:
+    _, output = site.run("--skip-tags", "mine")
+    assert "no task has this tag" not in output
+    assert "Preflight found a problem on the hosts" in output
 
 
 def test_hosts_that_are_one_machine_stop_the_run(site: Site) -> None:

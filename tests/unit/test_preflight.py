@@ -429,7 +429,7 @@ def test_two_hosts_behind_one_address_may_be_two_machines(other: dict[str, Any])
 
 def test_a_tag_that_no_task_has_is_named_with_the_nearest() -> None:
     known = ("always", "check", "metastore", "preflight")
-    asked = {"--tags": ["prefligth", "check", "all"], "--skip-tags": ("zzz",)}
+    asked = {"--tags": ["prefligth", "check", "all"], "--skip-tags": ("zzz", "molecule-notest", "notest")}
     assert [problem.text for problem in check_tags(asked, known)] == [
         "--tags prefligth: no task has this tag; did you mean preflight?",
         "--skip-tags zzz: no task has this tag; there are check, metastore, preflight",
