@@ -37,8 +37,11 @@ SERVICE_USERS = ("hdfs", "yarn", "hive", "zookeeper", "spark", "hopshive")
 # What YARN gives an executor besides its memory (spark.executor.memoryOverheadFactor and its minimum).
 SPARK_OVERHEAD = 0.1
 SPARK_LEAST_OVERHEAD_MB = 384
-# Tags that Ansible itself knows, and those that Molecule always skips.
-SPECIAL_TAGS = ("all", "always", "never", "tagged", "untagged", "molecule-notest", "notest")
+# Tags that Ansible itself knows, and those that Molecule skips in its runs.
+SPECIAL_TAGS = (
+    *("all", "always", "never", "tagged", "untagged"),
+    *("notest", "molecule-notest", "molecule-idempotence-notest"),
+)
 # Variables that older releases had: the old name, and the new one or None if there is none.
 RENAMED: Mapping[str, str | None] = {
     "cluster_ndb_driver_home": "cluster_jdbc_driver_home",
