@@ -89,7 +89,7 @@ def main(label: str, only: tuple[str, ...], short: bool, times: int, output: Pat
         sys.exit(2)
     results: list[Result] = []
     after = AFTER_SHORT if short or times > 1 else AFTER
-    kept = output.with_suffix("")
+    kept = output.with_name(f"{output.stem}-evidence")
     shutil.rmtree(kept, ignore_errors=True)
     site.wait_healthy(300)
     record, ledger = Record(), Ledger()

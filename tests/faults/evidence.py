@@ -19,6 +19,8 @@ SUSPICIOUS = 0.5
 AGAIN = 6.0
 # Whose JVMs write their threads to their output when they get SIGQUIT. Spark's client is of none: the tests read its output.
 USERS = "hdfs,hive,yarn"
+# One that has just begun would end of the signal. In seconds.
+YOUNG = "5"
 CONTAINER_LOGS = "/var/lib/hopshive/nodemanager/logs"
 # In which a host answers, if it is there, in seconds.
 ANSWERS = 60
@@ -95,7 +97,7 @@ class Evidence(threading.Thread):
 
     def _dump(self, host: Host) -> None:
         try:
-            host.run("pkill", "-QUIT", "--uid", USERS, "--exact", "java", check=False, timeout=10)
+            host.run("pkill", "-QUIT", "--uid", USERS, "--older", YOUNG, "--exact", "java", check=False, timeout=10)
         except subprocess.TimeoutExpired as error:
             self._notes.append(f"{host.name}: {error}")
 

@@ -56,7 +56,7 @@ def given_up(products: Path, hadoop: Path, directory: Path, settings: dict[str, 
 
 def test_a_host_that_is_gone_is_given_up_soon(products: Path, hadoop_home: Path, tmp_path: Path) -> None:
     settings = {name: value for name, value in TEZ_SITE.items() if name.startswith("tez.runtime.shuffle.")}
-    assert given_up(products, hadoop_home, tmp_path, settings) < 7
+    assert given_up(products, hadoop_home, tmp_path, settings) < 10
 
 
 def test_upstream_would_wait_for_longer(products: Path, hadoop_home: Path, tmp_path: Path) -> None:
