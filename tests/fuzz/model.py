@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from hopshive.paths import is_below
@@ -188,6 +189,15 @@ class Model:
         if not self.files.move(path, place):
             raise AssertionError(f"{path} cannot be kept at {place}")
         self.kept[path] = place
+
+    def checkpoint(self, current: str, name: str) -> None:
+        """The trash gives its directory Current a name; what is deleted from now on lies in another one."""
+        place = f"{dirname(current)}/{name}"
+        if self.files.move(current, place):
+            self.kept = {
+                path: place + kept[len(current) :] if is_below(kept, current) else kept
+                for path, kept in self.kept.items()
+            }
 
     def return_at_once(self, path: str) -> None:
         """A directory went and came back, as often as it may: nobody builds on it before the next quiet point."""

@@ -13,6 +13,7 @@ from tests.fuzz.drive import Driver
 from tests.fuzz.effects import apply
 from tests.fuzz.model import Model
 from tests.fuzz.steps import ENGINE_WRITES, QUIET, TIDY, Step
+from tests.warehouse.hdfs import SUPERUSER
 
 if TYPE_CHECKING:
     import random
@@ -83,10 +84,12 @@ class Run:
         # What compactions may change at any time.
         self._restless: set[int] = set()
         self._since_engine = 0
+        self._checkpoints: set[str] = set()
 
     def prepare(self) -> None:
         """Remove what an earlier run has left, and wait for quiet."""
         self._driver.prepare()
+        self._checkpoints = self._warehouse.hdfs.checkpoints()
         self._warehouse.wait_quiet(TIMEOUT)
 
     def draw(self, steps: int) -> None:
@@ -120,6 +123,7 @@ class Run:
             return
         if step.kind == "pass":
             return
+        self._follow_checkpoints()
         outcome = self._driver.do(step)
         self.done.append(step)
         seconds = time.monotonic() - begin
@@ -134,6 +138,13 @@ class Run:
         self.report.by_kind[step.kind] += round(seconds * 1000)
         self.report.seconds += seconds
         self._since_engine = 0 if step.kind in ENGINE_WRITES else self._since_engine + 1
+
+    def _follow_checkpoints(self) -> None:
+        """Once an hour the trash does what no step asks for."""
+        found = self._warehouse.hdfs.checkpoints()
+        for name in sorted(found - self._checkpoints):
+            self.model.checkpoint(f"/user/{SUPERUSER}/.Trash/Current", name)
+        self._checkpoints = found
 
     def _objects(self, step: Step) -> set[int]:
         """The table that a step is about, and its partitions."""

@@ -183,6 +183,12 @@ class Hdfs:
                     return moved
         return place
 
+    def checkpoints(self) -> set[str]:
+        """The names that the trash has given to its directory Current, and has not emptied yet."""
+        trash = f"/user/{SUPERUSER}/.Trash"
+        found = {item.name for item in self.listing(trash)} if self.exists(trash) else set()
+        return found - {"Current"}
+
     def copy_back(self, source: str, target: str) -> None:
         """`hdfs dfs -cp -p`, from a snapshot say: another inode than before (a JVM: three seconds)."""
         self.host.run("hdfs", "dfs", "-cp", "-p", source, target, user=SUPERUSER)
