@@ -355,9 +355,9 @@ def test_a_value_of_the_wrong_type_is_named(name: str, value: object, wanted: st
             "server2_hive_site_extra",
             "dict",
             {"hive.x": {"nested": 1}},
-            "hive.x is {'nested': 1}: a setting has one value",
+            "hive.x is a mapping: a setting has one value",
         ),
-        ("cluster_core_site_extra", "dict", {"hadoop.x": [1, 2]}, "hadoop.x is [1, 2]: a setting has one value"),
+        ("cluster_core_site_extra", "dict", {"hadoop.x": [1, 2]}, "hadoop.x is a list: a setting has one value"),
     ],
 )
 def test_a_value_that_its_service_would_refuse_is_named(name: str, kind: str, value: object, wanted: str) -> None:
@@ -378,6 +378,7 @@ def test_a_value_that_its_service_would_refuse_is_named(name: str, kind: str, va
         ("namenode_directories", "list", ["/data/1/name", "/data/2/name"]),
         ("cluster_name", "str", "site-1.test_2"),
         ("cluster_warehouse", "str", "s3a://bucket/warehouse"),
+        ("cluster_warehouse", "str", "/user/hive/warehouse/"),
         ("common_journal_max_use", "str", "500M"),
         ("server2_hive_site_extra", "dict", {"hive.x": None, "hive.y": True, "hive.z": 1.5, "hive.w": "a,b"}),
     ],
@@ -407,6 +408,12 @@ def test_variables_for_a_group_that_is_not_there_are_named_with_the_nearest() ->
 def test_variables_for_a_group_that_is_like_no_other_are_a_warning() -> None:
     found = check_inventory(replace(inventory(), named={"group_vars": ("oslo",)}), TYPES)
     assert [problem.warning for problem in found] == [True]
+
+
+def test_variables_for_a_host_that_left_are_a_warning() -> None:
+    numbered = inventory({"datanode": ("worker1", "worker2"), "nodemanager": ("worker1", "worker2")})
+    found = check_inventory(replace(numbered, named={"host_vars": ("worker3", "wroker1")}), TYPES)
+    assert [problem.warning for problem in found if "has variables for" in problem.text] == [True, False]
 
 
 def test_two_hosts_with_one_address_are_named() -> None:

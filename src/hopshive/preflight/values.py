@@ -56,7 +56,7 @@ FORMS: Mapping[str, tuple[str, str]] = {
     "cluster_state_schema": _NAME,
     **dict.fromkeys(
         ("cluster_warehouse", "cluster_warehouse_external", "cluster_warehouse_managed"),
-        (r"(/[^/\s]+)+|[a-z][a-z0-9]*://\S+", "a path that begins with / or with a file system, as in /warehouse/x"),
+        (r"(/+[^/\s]+)+/*|[a-z][a-z0-9]*://\S+", "a path that begins with / or with a file system, as in /warehouse/x"),
     ),
     "common_journal_max_use": (r"[1-9]\d*[KMGTPE]?", "a size such as 500M or 1G"),
 }
@@ -119,6 +119,8 @@ def _is_place(value: object) -> bool:
 
 def _setting_fault(settings: Mapping[object, object]) -> str:
     for name, value in settings.items():
-        if isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str)):
-            return f"{name} is {value!r}: a setting has one value, and several stand in one text, as in 'a,b'"
+        # The value may hold a secret.
+        what = "a mapping" if isinstance(value, Mapping) else "a list" if isinstance(value, Sequence) else ""
+        if what and not isinstance(value, str):
+            return f"{name} is {what}: a setting has one value, and several stand in one text, as in 'a,b'"
     return ""
