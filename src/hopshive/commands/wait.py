@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 PATIENCE_LEASES = 2
 # A return that was tried and waits for something else has a message; it is no effect that comes by itself.
 _PENDING = "FROM {state}.recheck WHERE state IN ('waiting', 'approved') AND NOT (kind = 'restore' AND message <> '') AND id <= %s"
-
-
-_FIRST = "path, kind, GREATEST(0, TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(3), due))"
+_FIRST = f"SELECT path, kind, GREATEST(0, TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(3), due)) {_PENDING} ORDER BY due LIMIT 1"
 
 
 class TimedOut(click.ClickException):
@@ -79,7 +77,6 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float) -> 
                 last = int(tx.value("SELECT COALESCE(MAX(id), 0) FROM {state}.recheck"))
             if last is not None:
                 pending = int(tx.value(f"SELECT COUNT(*) {_PENDING}", (last,)))
-            first = tx.row(f"SELECT {_FIRST} {_PENDING} ORDER BY due LIMIT 1", (last,)) if pending else None
         if last is not None and not pending:
             return
         if standing is not None and standing.led:
@@ -91,6 +88,8 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float) -> 
                 standing_at = f"the leader is at transaction {at} of {txid}" if at else "a full comparison is under way"
                 raise TimedOut(f"Not within {timeout:g} s: {standing_at}.")
             said = f"Not within {timeout:g} s: {counted(pending, 'check')} pending"
+            with database.reading() as tx:
+                first = tx.row(_FIRST, (last,))
             raise TimedOut(f"{said}, {_first(*first)}." if first else f"{said}.")
         time.sleep(LOOK)
 
