@@ -139,7 +139,7 @@ fuzz: venv ## random steps against a running warehouse and a model: SEED=7 STEPS
 
 .PHONY: answers
 answers: $(ANSWERS_READY) ## TPC-DS and random SELECTs on a running warehouse against DuckDB: SEED=7 COUNT=200 LABEL=lab ARGS="--only tpcds"
-	$(BIN)/python -m tests.answers $(if $(SEED),--seed $(SEED)) --count $(COUNT) --label $(LABEL) $(ARGS)
+	$(BIN)/python -m tests.answers $(addprefix --seed ,$(SEED)) --count $(COUNT) --label $(LABEL) $(ARGS)
 
 .PHONY: faults
 faults: venv ## break a running lab in each way, with clients at work: LABEL=ha ARGS="--only frozen"

@@ -70,9 +70,9 @@ class Hive:
     """One session of HiveServer2."""
 
     def __init__(
-        self, warehouse: Warehouse, database: str, settings: Mapping[str, str], timeout: float = TIMEOUT
+        self, server: tuple[str, int], database: str, settings: Mapping[str, str], timeout: float = TIMEOUT
     ) -> None:
-        self._warehouse = warehouse
+        self._server = server
         self._timeout = timeout
         self._database = database
         self._given = dict(settings)
@@ -84,7 +84,7 @@ class Hive:
         """Rows of a statement with settings that hold for it alone. Raises Refused."""
         try:
             if self._session is None:
-                self._session = HiveSession(self._warehouse.lab.one("server2").address, timeout=self._timeout)
+                self._session = HiveSession(*self._server, timeout=self._timeout)
                 self._session.execute(f"USE {self._database}")
                 self._set.clear()
             self._change({**self._given, **(settings or {})})

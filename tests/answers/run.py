@@ -52,6 +52,7 @@ class Run:
     def __init__(
         self,
         warehouse: Warehouse,
+        server: tuple[str, int],
         database: str,
         seed: int,
         *,
@@ -71,9 +72,9 @@ class Run:
         self._reference = Reference()
         self._reference.make()
         self._spark = Spark(warehouse, database)
-        self._hives = [Hive(warehouse, database, self._settings) for _ in range(sessions)]
+        self._hives = [Hive(server, database, self._settings) for _ in range(sessions)]
         self._patient_spark = Spark(warehouse, database, PATIENT)
-        self._patient_hive = Hive(warehouse, database, self._settings, PATIENT)
+        self._patient_hive = Hive(server, database, self._settings, PATIENT)
 
     def do(self, numbers: Iterable[int]) -> None:
         """Ask all engines, compare, and say what differs."""

@@ -20,6 +20,7 @@ from tests.answers.compare import Expected, Row, expected, value
 from tests.answers.engines import PATIENT, Hive, Spark, empty_directory, is_made
 from tests.answers.outcome import Outcome, Tally, ask, ask_again, judge, one_line
 from tests.answers.statements import HIVE, SPARK
+from tests.warehouse.hiveserver2 import PORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -202,14 +203,15 @@ class Run:
     def __init__(
         self, warehouse: Warehouse, database: str, settings: Mapping[str, str], say: Callable[[str], None] = print
     ) -> None:
+        server = (warehouse.lab.one("server2").address, PORT)
         self.tallies: dict[Dialect, Tally] = {HIVE: Tally(), SPARK: Tally()}
         self.different: list[int] = []
         self._say = say
         self._reference = Reference()
         make_tables(warehouse, database, self._reference, say)
-        self._hive = Hive(warehouse, database, settings)
+        self._hive = Hive(server, database, settings)
         self._spark = Spark(warehouse, database)
-        self._patient_hive = Hive(warehouse, database, settings, PATIENT)
+        self._patient_hive = Hive(server, database, settings, PATIENT)
         self._patient_spark = Spark(warehouse, database, PATIENT)
 
     def do(self, numbers: Sequence[int]) -> None:

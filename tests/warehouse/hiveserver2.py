@@ -10,6 +10,7 @@ from typing import Any
 
 from hopshive.thrift_wire import Fields, ThriftError, TType, call
 
+PORT = 10000
 PROTOCOL_V10 = 9
 SUCCESS = (0, 1)
 SASL_START, SASL_OK, SASL_COMPLETE = 1, 2, 5
@@ -72,7 +73,7 @@ class HiveSession:
     def __init__(
         self,
         host: str,
-        port: int = 10000,
+        port: int = PORT,
         user: str = "hive",
         settings: dict[str, str] | None = None,
         timeout: float = 300,
