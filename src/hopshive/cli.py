@@ -14,6 +14,7 @@ from hopshive.artifacts.catalogue import DEFAULT_PYTHON, Catalogue, default_arti
 from hopshive.artifacts.mirror import Sources
 from hopshive.artifacts.python_env import BUILD_ENV, PREFIX
 from hopshive.artifacts.tarball import OfficialTarball, parse_tarballs
+from hopshive.commands.abandoned import abandoned
 from hopshive.commands.ask import restore, sync
 from hopshive.commands.base import Commands
 from hopshive.commands.check import check
@@ -33,7 +34,21 @@ def main() -> None:
     """A Hive 4 warehouse whose metadata cannot lie."""
 
 
-for command in (status, wait, check, sync, journal, undo, restore, held, approve, cleaner, watchdog, lost_hosts):
+for command in (
+    status,
+    wait,
+    check,
+    sync,
+    journal,
+    undo,
+    restore,
+    held,
+    approve,
+    cleaner,
+    watchdog,
+    lost_hosts,
+    abandoned,
+):
     main.add_command(command)
 
 

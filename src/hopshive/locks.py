@@ -1,4 +1,4 @@
-"""Transactions of statements that ended with their HiveServer2, aborted through a metastore over Thrift.
+"""Transactions that a HiveServer2 has left open when it ended, aborted through a metastore over Thrift.
 
 Numbers of fields are those of hive_metastore.thrift (Hive 4.0). HiveServer2 (DbTxnManager) asks for the locks of a statement with
 the query's id, and its transaction holds them to its end. The transaction itself names only the host and the user of the process.
@@ -15,7 +15,7 @@ from hopshive.health import NoAnswer, call_metastore
 from hopshive.thrift_wire import TType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 # For one answer, in seconds.
 TIMEOUT = 30.0
@@ -42,6 +42,38 @@ def opened(process: Process, metastores: Iterable[str]) -> set[int]:
         with suppress(NoAnswer):
             return {transaction[_ID] for transaction in _open(place) if _is_open(transaction, process)}
     return set()
+
+
+def abandon(
+    process: Process,
+    metastores: Iterable[str],
+    patience: float,
+    now: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[int]:
+    """Abort all open transactions of a process that is gone, before another one of its user and host starts; their numbers.
+
+    Those of compactions stay: a metastore of that user and host may run them. `metastores` are `host:port`, any may be down; they
+    are asked for `patience` seconds. Raises NoAnswer.
+    """
+    end = now() + patience
+    places = list(metastores)
+    while True:
+        errors: list[str] = []
+        for place in places:
+            if errors and now() >= end:
+                break
+            try:
+                found = {transaction[_ID] for transaction in _open(place) if _is_open(transaction, process)}
+                numbers = sorted(found - _compactions(place)) if found else []
+                _abort_all(place, numbers)
+            except NoAnswer as error:
+                errors.append(f"The metastore at {place}: {error}.")
+            else:
+                return numbers
+        if now() >= end:
+            raise NoAnswer(" ".join(errors) or "No metastore is known.")
+        sleep(1)
 
 
 def abort(
@@ -84,10 +116,14 @@ def _abort(
         if lockless:
             found |= {query: sorted(lockless) for query in queries if query not in found}
     numbers = sorted({number for several in found.values() for number in several})
-    if numbers:
-        request = {1: (TType.LIST, (TType.I64, numbers))}
-        call_metastore(place, "abort_txns", {1: (TType.STRUCT, request)}, TIMEOUT)
+    _abort_all(place, numbers)
     return found
+
+
+def _abort_all(place: str, numbers: Sequence[int]) -> None:
+    if numbers:
+        request = {1: (TType.LIST, (TType.I64, list(numbers)))}
+        call_metastore(place, "abort_txns", {1: (TType.STRUCT, request)}, TIMEOUT)
 
 
 def _locks(place: str) -> list[dict[int, Any]]:

@@ -6,8 +6,10 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
-from hopshive import draining
+from hopshive import draining, locks
+from hopshive.cli import main
 from hopshive.draining import (
     GRACE,
     PAUSE,
@@ -22,7 +24,7 @@ from hopshive.draining import (
     stopping,
 )
 from hopshive.health import NoAnswer
-from hopshive.locks import Process, transactions, unlocked
+from hopshive.locks import Process, abandon, transactions, unlocked
 from tests.servers import free_port
 
 if TYPE_CHECKING:
@@ -254,3 +256,59 @@ def test_what_was_waited_for_in_vain_is_told_apart_from_what_came_later(monkeypa
     server.stopped()
     assert ["server2_drain_timeout: q1" in told for told in server.told] == [True, False]
     assert "after the wait for others: q2" in server.told[1]
+
+
+# --- what a HiveServer2 has left that was killed ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def metastores(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What one metastore at b:9083 knows and is told; another at a:9083 does not answer."""
+    known: dict[str, Any] = {"open": [], "compactions": [], "aborted": [], "asked": 0}
+
+    def call(place: str, method: str, request: dict[int, Any], _timeout: float) -> dict[int, Any]:
+        known["asked"] += 1
+        if place != "b:9083":
+            raise NoAnswer("connection refused")
+        if method == "abort_txns":
+            known["aborted"] += request[1][1][1][1][1]
+        return {"get_open_txns_info": {2: known["open"]}, "show_compact": {1: known["compactions"]}}.get(method, {})
+
+    monkeypatch.setattr(locks, "call_metastore", call)
+    return known
+
+
+def test_what_a_killed_one_has_left_is_aborted_but_for_compactions(metastores: dict[str, Any]) -> None:
+    metastores["open"] = [
+        {1: 17, 2: 3, 3: b"hive", 4: b"one"},
+        {1: 18, 2: 2, 3: b"hive", 4: b"one"},
+        {1: 19, 2: 3, 3: b"spark", 4: b"one"},
+        {1: 20, 2: 3, 3: b"hive", 4: b"two"},
+        {1: 21, 2: 3, 3: b"hive", 4: b"one"},
+        {1: 22, 2: 3, 3: b"hive", 4: b"one"},
+    ]
+    metastores["compactions"] = [{22: 21}]
+    assert abandon(PROCESS, ["a:9083", "b:9083"], 5) == [17, 22]
+    assert metastores["aborted"] == [17, 22]
+
+
+def test_one_that_left_nothing_aborts_nothing(metastores: dict[str, Any]) -> None:
+    assert abandon(PROCESS, ["b:9083"], 0) == []
+    assert metastores["aborted"] == []
+
+
+def test_a_metastore_that_is_away_is_asked_again_for_a_while_and_then_named(metastores: dict[str, Any]) -> None:
+    clock = iter(range(100))
+    with pytest.raises(NoAnswer, match="The metastore at a:9083: connection refused"):
+        abandon(PROCESS, ["a:9083"], 5, now=lambda: next(clock), sleep=lambda _: None)
+    assert 2 <= metastores["asked"] <= 6
+
+
+def test_the_start_goes_on_without_a_metastore(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hopshive.commands.abandoned.PATIENCE", 0)
+    monkeypatch.setattr("hopshive.logs.configure", lambda: None)
+    done = CliRunner().invoke(main, ["abandoned", "--user", "hive", "--metastore", "127.0.0.1:1"])
+    assert done.exit_code == 0
+    assert "stays so until hive.txn.timeout. The metastore at 127.0.0.1:1" in caplog.text

@@ -1,4 +1,4 @@
-"""A setting that restarts the only HiveServer2 while statements run: they end, or are named and leave nothing open."""
+"""A HiveServer2 that ends while statements run: a restart lets them end or names them, and no end leaves locks."""
 
 from __future__ import annotations
 
@@ -128,3 +128,24 @@ def test_what_is_cut_off_is_named_and_leaves_no_transaction(
     after = transactions(session)
     assert {number for number in before if after.get(number) == "OPEN"} == set()
     assert session.execute("SELECT count(*) FROM restarted.t") == [(0,)]
+
+
+def test_a_killed_one_leaves_no_lock_once_it_runs_again(host: Any, address: str, session: HiveSession) -> None:
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(beeline, host, f"INSERT INTO restarted.t {sleeping(300)}")
+        statement(address, "INSERT INTO restarted.t")
+        deadline = time.monotonic() + 60
+        while not any("restarted" in row for row in session.execute("SHOW LOCKS")) and time.monotonic() < deadline:
+            time.sleep(0.5)
+        left = {number for number, state in transactions(session).items() if state == "OPEN"}
+        host.check_output("systemctl kill --signal=KILL hive-server2")
+        with pytest.raises(AssertionError):
+            asked.result()
+    assert left
+    session.wait()
+    # Otherwise the table could not be dropped before hive.txn.timeout, five minutes.
+    begin = time.monotonic()
+    session.execute("DROP TABLE restarted.t")
+    assert time.monotonic() - begin < 60
+    said = host.check_output("journalctl --quiet --unit hive-server2 --since -5min --grep 'left transactions open'")
+    assert any(number in said for number in left), (left, said)

@@ -1,4 +1,4 @@
-"""Transactions of a HiveServer2 that was killed, as a restart finds and aborts them."""
+"""Transactions of a HiveServer2 that was killed, as a restart or its next start finds and aborts them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hopshive.health import call_metastore
-from hopshive.locks import Process, abort
+from hopshive.locks import Process, abandon, abort
 from hopshive.locks import opened as known
 from hopshive.thrift_wire import Fields, TType
 
@@ -55,5 +55,15 @@ def test_those_of_its_queries_are_aborted_and_no_others(host: Any) -> None:
         found = abort(queries, OWN, ["127.0.0.1:1", place], before)
         assert found == {"locking": [locking], "reading nothing": [lockless]}
         assert open_of(place, {locking, lockless, *stays}) == stays
+    finally:
+        call(place, "abort_txns", {1: (TType.LIST, (TType.I64, sorted(stays)))})
+
+
+def test_all_of_a_killed_one_are_aborted_and_no_others(host: Any) -> None:
+    place = f"{host.run('hostname -i').stdout.split()[0]}:9083"
+    left, stays = {opened(place, OWN, "one"), opened(place, OWN)}, {opened(place, OTHER, "of another")}
+    try:
+        assert set(abandon(OWN, ["127.0.0.1:1", place], 10)) >= left
+        assert open_of(place, left | stays) == stays
     finally:
         call(place, "abort_txns", {1: (TType.LIST, (TType.I64, sorted(stays)))})

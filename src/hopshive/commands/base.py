@@ -48,6 +48,18 @@ class Commands(click.Group):
             raise click.ClickException(str(error)) from error
 
 
+class Place(click.ParamType[str]):
+    """`host:port`."""
+
+    name = "host:port"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """As it is, if it is one."""
+        if not configuration.is_address(value):
+            self.fail(f"{value!r} is not host:port", param, ctx)
+        return value
+
+
 def until_stopped(run: Callable[[Callable[[], bool], Callable[[float], None]], None]) -> None:
     """Call `run(stop, sleep)`, where `stop` tells whether systemd or a human ended the daemon, which also cuts `sleep` short."""
     stop = threading.Event()

@@ -5,21 +5,8 @@ from __future__ import annotations
 import click
 
 from hopshive import logs
-from hopshive.commands.base import until_stopped
-from hopshive.config import is_address
+from hopshive.commands.base import Place, until_stopped
 from hopshive.lost_hosts import LostHosts, ResourceManager
-
-
-class Place(click.ParamType[str]):
-    """`host:port`."""
-
-    name = "host:port"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """As it is, if it is one."""
-        if not is_address(value):
-            self.fail(f"{value!r} is not host:port", param, ctx)
-        return value
 
 
 @click.command(name="lost-hosts", hidden=True)
