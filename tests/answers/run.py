@@ -26,6 +26,7 @@ TRIES = 150
 # Settings of Hive that may make a wrong answer right: they say which part of it is wrong.
 CURES = (
     ("hive.vectorized.execution.enabled", "false"),
+    ("hive.vectorized.execution.ptf.enabled", "false"),
     ("hive.vectorized.complex.types.enabled", "false"),
     ("hive.auto.convert.join", "false"),
     ("hive.optimize.topnkey", "false"),

@@ -74,6 +74,19 @@ def test_distinct_over_subtotals_has_each_row_once(session: HiveSession) -> None
         session.execute(f"SELECT DISTINCT a FROM {keys} GROUP BY ROLLUP (a)")
 
 
+@pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
+def test_rows_that_tie_share_a_frame(session: HiveSession, kind: str) -> None:
+    # What has no file is not vectorized.
+    session.execute("CREATE DATABASE IF NOT EXISTS guarded")
+    try:
+        session.execute("CREATE EXTERNAL TABLE guarded.ties (f DOUBLE) STORED AS ORC")
+        session.execute("INSERT INTO guarded.ties VALUES (0.5), (0.5), (1.5), (1.5)")
+        rows = session.execute(f"SELECT f, count(*) OVER (ORDER BY CAST(f AS {kind})) FROM guarded.ties")
+    finally:
+        session.execute("DROP DATABASE guarded CASCADE")
+    assert ordered(rows) == [(0.5, 2), (0.5, 2), (1.5, 4), (1.5, 4)]
+
+
 def test_a_left_join_keeps_rows_whose_match_has_a_null(session: HiveSession) -> None:
     other = "(SELECT k, IF(k = 1, NULL, 'b') AS b FROM (SELECT stack(2, 1, 2) AS (k)) z) w"
     rows = session.execute(f"SELECT x.k FROM {TABLE} LEFT JOIN {other} ON x.k = w.k WHERE w.b IS NULL")
