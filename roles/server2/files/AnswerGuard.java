@@ -51,6 +51,9 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Rule "distinct": the DISTINCT argument of an aggregate shares its column with a grouping key of the same expression. That
  * column is NULL in subtotals. No planner and no setting avoids it.
+ *
+ * <p>Rule "nulls": the step that propagates constants takes k IS NOT NULL for implied by a comparison of k beside it, and drops it. The
+ * comparison &lt;=&gt; is true of NULLs. A statement that has it is planned without that step.
  */
 public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     static final String SWITCH = "hopshive.answer.guard";
@@ -87,7 +90,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     }
 
     /** How a statement is planned; one that can only be answered wrongly ends with a SemanticException instead. */
-    enum Verdict { AS_IS, WITHOUT_INFERENCE, WITHOUT_CBO }
+    enum Verdict { AS_IS, WITHOUT_PROPAGATION, WITHOUT_INFERENCE, WITHOUT_CBO }
 
     @Override
     public ASTNode preAnalyze(HiveSemanticAnalyzerHookContext context, ASTNode tree) throws SemanticException {
@@ -99,6 +102,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             Verdict verdict = judge(tree, name -> look(context, name));
             if (verdict != Verdict.AS_IS) {
                 conf.setBoolean("hive.optimize.constant.propagation", false);
+            }
+            if (verdict == Verdict.WITHOUT_INFERENCE || verdict == Verdict.WITHOUT_CBO) {
                 String excluded = conf.get(EXCLUSION, "");
                 conf.set(EXCLUSION, excluded.isEmpty() ? INFERENCE : "(" + excluded + ")|" + INFERENCE);
             }
@@ -184,6 +189,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private boolean subtotals;
         private boolean distinct;
         private boolean intersection;
+        private boolean nullSafe;
         private int depth;
 
         Statement(Catalog catalog) {
@@ -193,7 +199,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         Verdict judge(ASTNode tree) throws SemanticException {
             collect(tree);
             if (!subtotals) {
-                return Verdict.AS_IS;
+                return nullSafe ? Verdict.WITHOUT_PROPAGATION : Verdict.AS_IS;
             }
             boolean duplicates = false;
             for (ASTNode block : blocks) {
@@ -250,6 +256,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             subtotals |= SETS.contains(type);
             distinct |= type == HiveParser.TOK_FUNCTIONDI;
             intersection |= INTERSECTIONS.contains(type);
+            nullSafe |= type == HiveParser.EQUAL_NS;
             if (type == HiveParser.TOK_SUBQUERY_EXPR && node.getChildCount() > 1) {
                 subqueries.add(node);
             }
