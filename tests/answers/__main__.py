@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import time
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 import click
@@ -50,10 +50,10 @@ MOST_REFUSED = 0.1
 @click.option(
     "--local",
     is_flag=True,
-    help="Ask random statements of a HiveServer2 of its own, which is started beside the lab's with the same"
+    help="Ask a HiveServer2 of its own, which is started beside the lab's with the same"
     " configuration and runs the tasks of Tez itself: a tenth of the time.",
 )
-@click.option("--sessions", type=int, default=2, show_default=True, help="Sessions of HiveServer2 at a time.")
+@click.option("--sessions", type=int, default=None, help="Sessions of HiveServer2 at a time; 2, with --local always 1.")
 @click.option("--reduce/--no-reduce", default=True, help="Whether statements that differ are made smaller.")
 def main(
     seeds: tuple[int, ...],
@@ -67,11 +67,13 @@ def main(
     label: str,
     prefix: str,
     local: bool,
-    sessions: int,
+    sessions: int | None,
     reduce: bool,
 ) -> None:
     """Run, print what differs and a summary; end with 1 if an answer is wrong or too many are missing."""
     seeds = seeds or (random.SystemRandom().randrange(1_000_000),)
+    if local and sessions not in (None, 1):
+        raise click.BadParameter("statements disturb each other within one process", param_hint="--sessions")
     left_out = frozenset(filter(None, without.split(",")))
     if unknown := left_out - FEATURES:
         raise click.BadParameter(
@@ -79,40 +81,47 @@ def main(
         )
     settings = dict(one.split("=", 1) for one in given)
     bad = False
-    with Warehouse.find(label) as warehouse:
+    with ExitStack() as stack:
+        warehouse = stack.enter_context(Warehouse.find(label))
+        lab = warehouse.lab
+        server = stack.enter_context(local_server(lab)) if local else (lab.one("server2").address, PORT)
         if only != "random":
-            bad |= _tpcds(warehouse, f"{prefix}_tpcds", queries or (tpcds.SHORT if short else ()), settings)
+            bad |= _tpcds(warehouse, server, f"{prefix}_tpcds", queries or (tpcds.SHORT if short else ()), settings)
         if only != "tpcds":
             begin = time.monotonic()
             make_tables(warehouse, f"{prefix}_rows", click.echo)
             click.echo(f"the tables: {time.monotonic() - begin:.0f} s")
-            lab = warehouse.lab
-            with local_server(lab) if local else nullcontext((lab.one("server2").address, PORT)) as server:
-                for seed in seeds:
-                    click.echo(f"seed {seed}, {len(chosen) or count} statements")
-                    begin = time.monotonic()
-                    run = Run(
-                        warehouse,
-                        server,
-                        f"{prefix}_rows",
-                        seed,
-                        without=left_out,
-                        settings=settings,
-                        sessions=sessions,
-                        reduce=reduce,
-                        say=click.echo,
-                    )
-                    with closing(run):
-                        run.do(chosen or range(count))
-                    click.echo(f"seed {seed}: {time.monotonic() - begin:.0f} s")
-                    bad |= summary(run.tallies, run.different)
+            for seed in seeds:
+                click.echo(f"seed {seed}, {len(chosen) or count} statements")
+                begin = time.monotonic()
+                run = Run(
+                    warehouse,
+                    server,
+                    f"{prefix}_rows",
+                    seed,
+                    without=left_out,
+                    settings=settings,
+                    sessions=sessions or (1 if local else 2),
+                    reduce=reduce,
+                    say=click.echo,
+                )
+                with closing(run):
+                    run.do(chosen or range(count))
+                click.echo(f"seed {seed}: {time.monotonic() - begin:.0f} s")
+                bad |= summary(run.tallies, run.different)
     sys.exit(bad)
 
 
-def _tpcds(warehouse: Warehouse, database: str, queries: Sequence[int], settings: Mapping[str, str]) -> bool:
+def _tpcds(
+    warehouse: Warehouse,
+    server: tuple[str, int],
+    database: str,
+    queries: Sequence[int],
+    settings: Mapping[str, str],
+) -> bool:
     """All queries or some; whether something is wrong."""
     begin = time.monotonic()
-    run = tpcds.Run(warehouse, database, settings, click.echo)
+    run = tpcds.Run(warehouse, server, database, settings, click.echo)
     made = time.monotonic() - begin
     with closing(run):
         run.do(queries or run.numbers)

@@ -1,6 +1,7 @@
 """A HiveServer2 beside a lab's own, with its configuration and hooks, which runs the tasks of Tez in its own process.
 
 A statement takes a fraction of the time, since nothing is started on YARN for it: thousands of small ones become possible.
+One at a time: tasks find their input by names in static maps, and would read that of another statement.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -20,7 +21,6 @@ from tests.answers.compare import Expected, Row, expected, value
 from tests.answers.engines import PATIENT, Hive, Spark, empty_directory, is_made
 from tests.answers.outcome import Outcome, Tally, ask, ask_again, judge, one_line
 from tests.answers.statements import HIVE, SPARK
-from tests.warehouse.hiveserver2 import PORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -170,7 +170,9 @@ def _canonical(each: Any, kind: Kind) -> Any:
     return value(each, kind)
 
 
-def make_tables(warehouse: Warehouse, database: str, reference: Reference, say: Callable[[str], None]) -> None:
+def make_tables(
+    warehouse: Warehouse, server: tuple[str, int], database: str, reference: Reference, say: Callable[[str], None]
+) -> None:
     """Write the tables as Parquet files and describe them to the metastore, unless an earlier run did."""
     mark = f"made_{VERSION}_{str(SCALE).replace('.', '_')}"
     if is_made(warehouse, database, mark):
@@ -179,17 +181,16 @@ def make_tables(warehouse: Warehouse, database: str, reference: Reference, say: 
     warehouse.drop_database(database)
     root = empty_directory(warehouse, database)
     warehouse.hive(f"CREATE DATABASE {database}")
-    with tempfile.TemporaryDirectory() as directory:
+    hive = Hive(server, database, {}, PATIENT)
+    with tempfile.TemporaryDirectory() as directory, closing(hive):
         for name, columns in reference.tables().items():
             path = Path(directory) / f"{name}.parquet"
             reference.connection.execute(f"COPY {name} TO '{path}' (FORMAT parquet)")
             warehouse.hdfs.mkdir(f"{root}/{name}")
             warehouse.hdfs.write(f"{root}/{name}/{name}.parquet", path.read_bytes())
             listed = ", ".join(f"`{column}` {_hive_type(kind)}" for column, kind in columns.items())
-            warehouse.hive(
-                f"CREATE EXTERNAL TABLE {database}.{name} ({listed}) STORED AS PARQUET LOCATION '{root}/{name}'"
-            )
-            warehouse.hive(f"ANALYZE TABLE {database}.{name} COMPUTE STATISTICS FOR COLUMNS")
+            hive.run(f"CREATE EXTERNAL TABLE {database}.{name} ({listed}) STORED AS PARQUET LOCATION '{root}/{name}'")
+            hive.run(f"ANALYZE TABLE {database}.{name} COMPUTE STATISTICS FOR COLUMNS")
     warehouse.hive(f"CREATE EXTERNAL TABLE {database}.{mark} (x INT) LOCATION '{root}/{mark}'")
 
 
@@ -201,14 +202,18 @@ class Run:
     """Queries on both engines."""
 
     def __init__(
-        self, warehouse: Warehouse, database: str, settings: Mapping[str, str], say: Callable[[str], None] = print
+        self,
+        warehouse: Warehouse,
+        server: tuple[str, int],
+        database: str,
+        settings: Mapping[str, str],
+        say: Callable[[str], None] = print,
     ) -> None:
-        server = (warehouse.lab.one("server2").address, PORT)
         self.tallies: dict[Dialect, Tally] = {HIVE: Tally(), SPARK: Tally()}
         self.different: list[int] = []
         self._say = say
         self._reference = Reference()
-        make_tables(warehouse, database, self._reference, say)
+        make_tables(warehouse, server, database, self._reference, say)
         self._hive = Hive(server, database, settings)
         self._spark = Spark(warehouse, database)
         self._patient_hive = Hive(server, database, settings, PATIENT)
