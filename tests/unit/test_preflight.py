@@ -209,6 +209,19 @@ def test_two_databases_are_refused() -> None:
     assert "mariadb has 2 hosts (edge, master)" in only_error(inventory({"mariadb": ("master", "edge")}))
 
 
+@pytest.mark.parametrize(
+    ("url", "good"),
+    [("jdbc:mysql://db:3306/metastore", False), ("jdbc:mariadb://db/m", False), ("jdbc:mysql+strict://db/m", True)],
+)
+def test_a_database_of_ones_own_goes_by_the_driver_that_cuts_nothing(url: str, good: bool) -> None:
+    extra = {"metastore_hive_site_extra": {"javax.jdo.option.ConnectionURL": url}}
+    types = {**TYPES, "metastore_hive_site_extra": "dict"}
+    found = [problem.text for problem in check_inventory(inventory(given={"master": extra}), types)]
+    assert (found == []) is good
+    kind = url.split(":")[1]
+    assert good or f"metastore_hive_site_extra begins with jdbc:{kind}: for host master" in found[0]
+
+
 @pytest.mark.parametrize(("hosts", "good"), [(1, True), (2, False), (3, True), (4, False), (5, True)])
 def test_a_zookeeper_quorum_is_odd(hosts: int, good: bool) -> None:
     found = errors(inventory({"zookeeper": tuple(f"z{number}" for number in range(hosts))}))

@@ -84,6 +84,11 @@ _KINDS = {
 }
 
 
+# Where a site may name a database of its own, and by which property.
+JDBC_SITES = ("cluster_hive_site_extra", "metastore_hive_site_extra", "server2_hive_site_extra")
+JDBC_URL = "javax.jdo.option.ConnectionURL"
+
+
 @dataclass(frozen=True)
 class HostVariables:
     """The variables of one host.
@@ -144,6 +149,7 @@ def check_inventory(
         *_check_groups(inventory),
         *_check_placement(inventory),
         *_check_database(inventory),
+        *_check_drivers(inventory),
         *_check_ids(inventory),
         *_check_addresses(inventory),
         *_check_users(inventory),
@@ -346,6 +352,24 @@ def _check_database(inventory: Inventory) -> Iterator[Problem]:
                 )
     if database == "ndb":
         yield from _check_ndb(inventory)
+
+
+def _check_drivers(inventory: Inventory) -> Iterator[Problem]:
+    """Without hopshive's JDBC driver MariaDB stores what does not fit as something else."""
+    findings = []
+    for host, variables in inventory.hosts.items():
+        for name in JDBC_SITES:
+            site = variables.values.get(name)
+            url = str(site.get(JDBC_URL, "")) if isinstance(site, Mapping) else ""
+            if url.startswith(("jdbc:mysql:", "jdbc:mariadb:")):
+                findings.append(
+                    (
+                        f"{JDBC_URL} in {name} begins with {url[: url.index(':', 5) + 1]} for {{hosts}}: a text that is too long"
+                        " would be cut without an error; begin it with jdbc:mysql+strict: (docs/limits.md)",
+                        host,
+                    )
+                )
+    yield from merged(findings, inventory.hosts)
 
 
 def _check_ndb(inventory: Inventory) -> Iterator[Problem]:
