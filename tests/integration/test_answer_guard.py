@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GUARD = ROOT / "roles/server2/files/AnswerGuard.java"
-# Prints a line a statement: how it is planned, or why it is refused. The last line: microseconds a statement, on average.
+# Prints a line a statement: how it is planned, or why it is refused. Statements that begin with a minus are asked where
+# hive.default.nulls.last is false. The last line: microseconds a statement, on average.
 PROBE = """
 package hopshive;
 
 import java.nio.file.*;
 import java.util.*;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hive.ql.parse.*;
 
 class Probe {
@@ -35,16 +37,23 @@ class Probe {
                 "SELECT a, count(*) c FROM t GROUP BY ROLLUP (a)", true);
             case "kept": return new AnswerGuard.Source(Set.of("k", "a", "s", "v"),
                 "SELECT * FROM t x WHERE EXISTS (SELECT 1 FROM u w WHERE w.k = x.k)", false);
+            case "near": return new AnswerGuard.Source(Set.of("s"),
+                "SELECT sum(v) OVER (ORDER BY k DESC RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s FROM t", false);
+            case "filled": return new AnswerGuard.Source(Set.of("k", "v"), "SELECT k, v FROM t WHERE k IS NOT NULL", false);
             case "nulls": return new AnswerGuard.Source(Set.of("k"), "SELECT k FROM t WHERE k <=> v AND k IS NOT NULL", false);
             default: return null;
         }
     }
 
-    static String judge(ASTNode tree) {
+    static String judge(ASTNode tree, boolean nullsLast) {
         try {
-            return AnswerGuard.judge(tree, Probe::table).toString();
+            return AnswerGuard.judge(tree, Probe::table, nullsLast).toString();
         } catch (SemanticException refused) {
             String why = refused.getMessage();
+            if (why.contains("RANGE")) {
+                String which = why.contains("Write NULLS LAST") ? "last" : why.contains("Write NULLS FIRST") ? "first" : "bound";
+                return "REFUSED " + which;
+            }
             if (why.contains("INTERSECT")) {
                 return "REFUSED intersect";
             }
@@ -57,20 +66,80 @@ class Probe {
 
     public static void main(String[] arguments) throws Exception {
         List<ASTNode> trees = new ArrayList<>();
-        for (String statement : Files.readAllLines(Path.of(arguments[0]))) {
-            trees.add(new ParseDriver().parse(statement).getTree());
-            System.out.println("= " + judge(trees.get(trees.size() - 1)));
+        Configuration first = new Configuration(false);
+        first.setBoolean("hive.default.nulls.last", false);
+        for (String line : Files.readAllLines(Path.of(arguments[0]))) {
+            boolean last = !line.startsWith("-");
+            String statement = last ? line : line.substring(1);
+            trees.add(new ParseDriver().parse(statement, last ? null : first).getTree());
+            System.out.println("= " + judge(trees.get(trees.size() - 1), last));
         }
         int rounds = 200;
         long began = System.nanoTime();
         for (int round = 0; round < rounds; round++) {
-            trees.forEach(Probe::judge);
+            trees.forEach(tree -> judge(tree, true));
         }
         System.out.println("= " + (System.nanoTime() - began) / 1000 / rounds / trees.size());
     }
 }
 """
+# Prints a line a type of the key: what the guard says of a plan whose window has RANGE and a number for a bound, then of others.
+PLAN_PROBE = """
+package hopshive;
+
+import java.nio.file.*;
+import java.util.*;
+import org.apache.hadoop.hive.ql.parse.*;
+import org.apache.hadoop.hive.ql.parse.WindowingSpec.*;
+import org.apache.hadoop.hive.ql.plan.*;
+import org.apache.hadoop.hive.ql.plan.ptf.*;
+import org.apache.hadoop.hive.serde2.typeinfo.*;
+
+class Probe {
+    static String judge(String type, WindowType kind, int amount) throws Exception {
+        PTFExpressionDef key = new PTFExpressionDef();
+        key.setExprNode(new ExprNodeColumnDesc(TypeInfoUtils.getTypeInfoFromTypeString(type), "k", "t", false));
+        OrderDef order = new OrderDef();
+        order.addExpression(new OrderExpressionDef(key));
+        WindowFunctionDef function = new WindowFunctionDef();
+        function.setWindowFrame(new WindowFrameDef(
+            kind, new BoundaryDef(Direction.PRECEDING, amount), new BoundaryDef(Direction.CURRENT, 0)));
+        WindowTableFunctionDef windows = new WindowTableFunctionDef();
+        windows.setOrder(order);
+        windows.setWindowFunctions(List.of(new WindowFunctionDef(), function));
+        PTFDesc plan = new PTFDesc();
+        plan.setFuncDef(windows);
+        try {
+            AnswerGuard.refuseDistances(plan);
+            return "RUNS";
+        } catch (SemanticException refused) {
+            return refused.getMessage();
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        for (String type : Files.readAllLines(Path.of(arguments[0]))) {
+            System.out.println("= " + judge(type, WindowType.RANGE, 1));
+        }
+        System.out.println("= " + judge("decimal(7,2)", WindowType.ROWS, 1));
+        System.out.println("= " + judge("decimal(7,2)", WindowType.RANGE, BoundarySpec.UNBOUNDED_AMOUNT));
+    }
+}
+"""
+# What the guard says of RANGE with a number for a bound, by the type of the key.
+TYPES = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "float", "double", "date"), "RUNS"),
+    "decimal(9,0)": "RUNS",
+    "decimal(10,0)": "a DECIMAL key",
+    "decimal(7,2)": "a DECIMAL key",
+    "decimal(38,18)": "a DECIMAL key",
+    "timestamp": "a TIMESTAMP key",
+    "timestamp with local time zone": "a TIMESTAMP key",
+    "string": "a key of the type string",
+    "varchar(5)": "a key of the type varchar(5)",
+}
 EXISTS = "EXISTS (SELECT 1 FROM u w WHERE w.k = x.k)"
+NEAR = "ORDER BY k DESC RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING"
 STATEMENTS = {
     # Rule "subtotals": correlated subqueries beside grouping sets.
     f"SELECT a, count(*) FROM t x WHERE {EXISTS} GROUP BY ROLLUP (a)": "WITHOUT_CBO",
@@ -143,6 +212,85 @@ STATEMENTS = {
     "SELECT k, count(*) FROM t WHERE k <=> v AND k IS NOT NULL GROUP BY ROLLUP (k)": "WITHOUT_INFERENCE",
     "SELECT k FROM nulls": "WITHOUT_PROPAGATION",
     "SELECT k FROM t WHERE k = v AND k IS NOT NULL": "AS_IS",
+    # Rule "frames": RANGE with a number for a bound.
+    **{
+        f"SELECT sum(v) OVER (ORDER BY k RANGE BETWEEN {bounds}) FROM t WHERE k IS NOT NULL": "REFUSED bound"
+        for bounds in (
+            "1 FOLLOWING AND 2 FOLLOWING",
+            "0 FOLLOWING AND 2 FOLLOWING",
+            "1 FOLLOWING AND UNBOUNDED FOLLOWING",
+            "2 PRECEDING AND 1 PRECEDING",
+            "UNBOUNDED PRECEDING AND 1 PRECEDING",
+        )
+    },
+    "SELECT sum(v) OVER w FROM t WINDOW w AS (ORDER BY k RANGE BETWEEN 1 FOLLOWING AND 2 FOLLOWING)": "REFUSED bound",
+    **{
+        f"SELECT sum(v) OVER (PARTITION BY s ORDER BY k {order} RANGE BETWEEN {bounds}) FROM t": said
+        for order, bounds, said in (
+            ("", "1 PRECEDING AND 2 FOLLOWING", "AS_IS"),
+            ("DESC NULLS LAST", "1 PRECEDING AND 2 FOLLOWING", "AS_IS"),
+            ("DESC NULLS LAST", "CURRENT ROW AND 2 FOLLOWING", "AS_IS"),
+            ("DESC", "1 PRECEDING AND 2 FOLLOWING", "REFUSED last"),
+            ("DESC", "CURRENT ROW AND 2 FOLLOWING", "REFUSED last"),
+            ("DESC", "UNBOUNDED PRECEDING AND 2 FOLLOWING", "REFUSED last"),
+            ("NULLS FIRST", "CURRENT ROW AND 2 FOLLOWING", "REFUSED last"),
+            ("NULLS FIRST", "3 PRECEDING AND CURRENT ROW", "AS_IS"),
+            ("DESC", "3 PRECEDING AND CURRENT ROW", "AS_IS"),
+            ("DESC", "3 PRECEDING AND UNBOUNDED FOLLOWING", "AS_IS"),
+            ("DESC", "UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING", "AS_IS"),
+            ("DESC", "UNBOUNDED PRECEDING AND CURRENT ROW", "AS_IS"),
+        )
+    },
+    "SELECT sum(v) OVER (ORDER BY k DESC RANGE 3 PRECEDING) FROM t": "AS_IS",
+    "SELECT sum(v) OVER (ORDER BY k DESC ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) FROM t": "AS_IS",
+    "SELECT sum(v) OVER (DISTRIBUTE BY s SORT BY k DESC RANGE BETWEEN CURRENT ROW AND 2 FOLLOWING) FROM t": "REFUSED last",
+    "SELECT sum(v) OVER (CLUSTER BY k RANGE BETWEEN CURRENT ROW AND 2 FOLLOWING) FROM t": "AS_IS",
+    f"INSERT INTO n SELECT a, sum(v) OVER ({NEAR}) FROM t": "REFUSED last",
+    f"CREATE TABLE n AS SELECT a, sum(v) OVER ({NEAR}) FROM t": "REFUSED last",
+    f"CREATE VIEW n AS SELECT a, sum(v) OVER ({NEAR}) FROM t": "REFUSED last",
+    f"SELECT a FROM t WHERE v IN (SELECT sum(w) OVER ({NEAR}) FROM u)": "REFUSED last",
+    f"SELECT max(s) FROM (SELECT sum(v) OVER ({NEAR}) AS s FROM t) x": "REFUSED last",
+    f"WITH c AS (SELECT sum(v) OVER ({NEAR}) AS s FROM t) SELECT max(s) FROM c": "REFUSED last",
+    "SELECT max(s) FROM near": "REFUSED last",
+    # Windows that have names: the order of one, the frame of another.
+    f"SELECT sum(v) OVER w FROM t WINDOW w AS ({NEAR})": "REFUSED last",
+    "SELECT sum(v) OVER (w RANGE BETWEEN CURRENT ROW AND 2 FOLLOWING) FROM t WINDOW w AS (ORDER BY k DESC)": "REFUSED last",
+    "SELECT sum(v) OVER (w RANGE BETWEEN CURRENT ROW AND 2 FOLLOWING) FROM t WINDOW w AS (ORDER BY k)": "AS_IS",
+    "SELECT sum(v) OVER (w RANGE 2 PRECEDING) FROM t WINDOW w AS (ORDER BY k DESC)": "AS_IS",
+    "SELECT sum(v) OVER (w ORDER BY k DESC) FROM t WINDOW w AS (PARTITION BY s RANGE BETWEEN CURRENT ROW AND 2 FOLLOWING)": (
+        "REFUSED last"
+    ),
+    f"SELECT sum(v) OVER x FROM t WINDOW w AS ({NEAR}), x AS (w ORDER BY k NULLS LAST)": "REFUSED last",
+    # A key that is never NULL.
+    f"SELECT sum(v) OVER ({NEAR}) FROM t WHERE v > 1 AND (a = 'p' AND k IS NOT NULL)": "AS_IS",
+    f"SELECT sum(v) OVER ({NEAR}) FROM t WHERE t.k IS NOT NULL": "AS_IS",
+    f"SELECT sum(v) OVER ({NEAR}) FROM t WHERE v IS NOT NULL": "REFUSED last",
+    f"SELECT sum(v) OVER ({NEAR}) FROM t WHERE k IS NOT NULL OR v > 1": "REFUSED last",
+    f"SELECT sum(v) OVER ({NEAR}) FROM t WHERE NOT k IS NOT NULL": "REFUSED last",
+    f"SELECT sum(v) OVER ({NEAR}) FROM t WHERE v IN (SELECT w FROM u WHERE k IS NOT NULL)": "REFUSED last",
+    f"SELECT sum(v) OVER ({NEAR.replace('k', 'y.k')}) FROM t x LEFT JOIN t y ON x.k = y.v WHERE x.k IS NOT NULL": "REFUSED last",
+    f"SELECT sum(y.v) OVER ({NEAR.replace('k', 'y.k')}) FROM t x LEFT JOIN t y ON x.k = y.v WHERE y.k IS NOT NULL": "AS_IS",
+    f"SELECT sum(y.v) OVER ({NEAR.replace('k', 'y.k')}) FROM t LEFT JOIN (SELECT * FROM t WHERE k IS NOT NULL) y ON t.k = y.v": (
+        "REFUSED last"
+    ),
+    f"SELECT k, sum(sum(v)) OVER ({NEAR}) FROM t WHERE k IS NOT NULL GROUP BY k": "AS_IS",
+    f"SELECT k, sum(sum(v)) OVER ({NEAR}) FROM t WHERE k IS NOT NULL GROUP BY ROLLUP (k)": "REFUSED last",
+    f"SELECT sum(v) OVER ({NEAR.replace('k', 'CAST(k AS DOUBLE)')}) FROM t WHERE CAST(k AS DOUBLE) IS NOT NULL": "AS_IS",
+    f"SELECT sum(v) OVER ({NEAR.replace('k', 'CAST(k AS DOUBLE)')}) FROM t WHERE k IS NOT NULL": "REFUSED last",
+    f"SELECT sum(v) OVER ({NEAR.replace('k', 'f(k)')}) FROM t WHERE f(k) IS NOT NULL": "REFUSED last",
+    f"SELECT sum(v) OVER ({NEAR}) FROM (SELECT * FROM t WHERE k IS NOT NULL) x": "AS_IS",
+    f"SELECT sum(v) OVER ({NEAR}) FROM (SELECT v, a AS k FROM t WHERE a IS NOT NULL) x": "AS_IS",
+    f"SELECT sum(v) OVER ({NEAR}) FROM (SELECT v, a AS k FROM t WHERE k IS NOT NULL) x": "REFUSED last",
+    f"SELECT sum(v) OVER ({NEAR}) FROM (SELECT *, a AS k FROM u WHERE k IS NOT NULL) x": "REFUSED last",
+    f"SELECT sum(v) OVER ({NEAR}) FROM (SELECT * FROM t WHERE k IS NOT NULL UNION ALL SELECT * FROM t) x": "REFUSED last",
+    f"WITH c AS (SELECT * FROM t WHERE k IS NOT NULL) SELECT sum(v) OVER ({NEAR}) FROM c": "AS_IS",
+    f"SELECT sum(v) OVER ({NEAR}) FROM filled": "AS_IS",
+    # hive.default.nulls.last=false.
+    "-SELECT sum(v) OVER (ORDER BY k RANGE BETWEEN 1 PRECEDING AND 2 FOLLOWING) FROM t": "AS_IS",
+    "-SELECT sum(v) OVER (ORDER BY k NULLS LAST RANGE 1 PRECEDING) FROM t": "REFUSED first",
+    "-SELECT sum(v) OVER (ORDER BY k NULLS LAST RANGE 1 PRECEDING) FROM t WHERE k IS NOT NULL": "AS_IS",
+    "-SELECT sum(v) OVER (ORDER BY k DESC NULLS LAST RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM t": "AS_IS",
+    "-SELECT sum(v) OVER (ORDER BY k DESC NULLS FIRST RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM t": "REFUSED last",
     # Statements without any.
     "SELECT * FROM t": "AS_IS",
     "SHOW TABLES": "AS_IS",
@@ -165,6 +313,25 @@ def said(hive_home: Path, hadoop_home: Path, tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement[:120])
 def test_a_statement_is_answered_rightly_or_refused(statement: str, said: list[str]) -> None:
     assert said[list(STATEMENTS).index(statement)] == STATEMENTS[statement]
+
+
+@pytest.fixture(scope="module")
+def said_of_plans(hive_home: Path, hadoop_home: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What the guard says of each type, then of ROWS, then of a bound without a number."""
+    directory = tmp_path_factory.mktemp("guard")
+    types = directory / "types"
+    types.write_text("\n".join(TYPES))
+    lines = run_probe(GUARD, PLAN_PROBE, directory, (hive_home, hadoop_home), [types])
+    return [line.removeprefix("= ") for line in lines if line.startswith("= ")]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_distance_that_hive_does_not_compare_is_refused(kind: str, said_of_plans: list[str]) -> None:
+    assert TYPES[kind] in said_of_plans[list(TYPES).index(kind)]
+
+
+def test_a_decimal_key_is_right_without_a_distance(said_of_plans: list[str]) -> None:
+    assert said_of_plans[-2:] == ["RUNS", "RUNS"]
 
 
 def test_the_guard_takes_less_than_three_milliseconds_a_statement(said: list[str]) -> None:

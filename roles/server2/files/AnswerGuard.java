@@ -10,12 +10,17 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import org.antlr.runtime.CommonToken;
 import org.antlr.runtime.tree.Tree;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hive.common.metrics.common.Metrics;
 import org.apache.hadoop.hive.common.metrics.common.MetricsFactory;
 import org.apache.hadoop.hive.metastore.api.FieldSchema;
+import org.apache.hadoop.hive.ql.exec.Operator;
 import org.apache.hadoop.hive.ql.exec.Task;
+import org.apache.hadoop.hive.ql.exec.Utilities;
+import org.apache.hadoop.hive.ql.exec.mr.ExecDriver;
+import org.apache.hadoop.hive.ql.exec.tez.TezTask;
 import org.apache.hadoop.hive.ql.metadata.HiveException;
 import org.apache.hadoop.hive.ql.metadata.Table;
 import org.apache.hadoop.hive.ql.parse.ASTNode;
@@ -26,7 +31,20 @@ import org.apache.hadoop.hive.ql.parse.ParseDriver;
 import org.apache.hadoop.hive.ql.parse.ParseException;
 import org.apache.hadoop.hive.ql.parse.ParseUtils;
 import org.apache.hadoop.hive.ql.parse.SemanticException;
+import org.apache.hadoop.hive.ql.parse.WindowingSpec.WindowType;
+import org.apache.hadoop.hive.ql.plan.BaseWork;
+import org.apache.hadoop.hive.ql.plan.MapredWork;
+import org.apache.hadoop.hive.ql.plan.PTFDesc;
+import org.apache.hadoop.hive.ql.plan.ptf.BoundaryDef;
+import org.apache.hadoop.hive.ql.plan.ptf.OrderDef;
+import org.apache.hadoop.hive.ql.plan.ptf.OrderExpressionDef;
+import org.apache.hadoop.hive.ql.plan.ptf.PTFInputDef;
+import org.apache.hadoop.hive.ql.plan.ptf.WindowFrameDef;
+import org.apache.hadoop.hive.ql.plan.ptf.WindowFunctionDef;
+import org.apache.hadoop.hive.ql.plan.ptf.WindowTableFunctionDef;
 import org.apache.hadoop.hive.ql.session.SessionState;
+import org.apache.hadoop.hive.serde2.typeinfo.DecimalTypeInfo;
+import org.apache.hadoop.hive.serde2.typeinfo.TypeInfo;
 import org.apache.hive.common.util.HiveVersionInfo;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -54,6 +72,11 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Rule "nulls": the step that propagates constants takes k IS NOT NULL for implied by a comparison of k beside it, and drops it. The
  * comparison &lt;=&gt; is true of NULLs. A statement that has it is planned without that step.
+ *
+ * <p>Rule "frames": RANGE with a number for a bound. Hive drops the fraction of a distance between decimals or timestamps, and ignores
+ * the number for texts (HIVE-24762). It takes the session's default for the window's order of NULLs. A first row that follows, or a
+ * last row that precedes, is one whose distance is greater than the number, instead of at least the number. No setting avoids
+ * it. The types of keys are known once the statement is planned; the rest is in the parse tree.
  */
 public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     static final String SWITCH = "hopshive.answer.guard";
@@ -66,6 +89,9 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         HiveParser.TOK_EXCEPTALL, HiveParser.TOK_EXCEPTDISTINCT);
 
     private static final Set<String> AGGREGATES = Set.of("count", "sum", "min", "max", "avg");
+    /** The types of keys whose distance Hive compares with a number as it is. */
+    private static final Set<String> DISTANCES = Set.of("tinyint", "smallint", "int", "bigint", "float", "double", "date");
+    private static final String NULLS_LAST = "hive.default.nulls.last";
     private static final String EXCLUSION = "hive.cbo.rule.exclusion.regex";
     /** The rules of CBO that use what is known of the rows of their input. */
     private static final String INFERENCE = ".*(ReduceExpressions|PullUpConstants|PushTransitivePredicates).*";
@@ -99,7 +125,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return tree;
         }
         try {
-            Verdict verdict = judge(tree, name -> look(context, name));
+            boolean nullsLast = conf.getBoolean(NULLS_LAST, true);
+            Verdict verdict = judge(tree, name -> look(context, name), nullsLast);
             if (verdict != Verdict.AS_IS) {
                 conf.setBoolean("hive.optimize.constant.propagation", false);
             }
@@ -123,7 +150,82 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     }
 
     @Override
-    public void postAnalyze(HiveSemanticAnalyzerHookContext context, List<Task<?>> tasks) {
+    public void postAnalyze(HiveSemanticAnalyzerHookContext context, List<Task<?>> tasks) throws SemanticException {
+        if (!context.getConf().getBoolean(SWITCH, true) || !RELEASES.contains(HiveVersionInfo.getVersion())) {
+            return;
+        }
+        try {
+            for (BaseWork work : works(tasks)) {
+                for (Operator<?> operator : work.getAllOperators()) {
+                    if (operator.getConf() instanceof PTFDesc) {
+                        refuseDistances((PTFDesc) operator.getConf());
+                    }
+                }
+            }
+        } catch (SemanticException refusal) {
+            tell("hopshive_answer_guard_refused", refusal.getMessage());
+            throw refusal;
+        } catch (HiveException | RuntimeException error) {
+            LOG.error("The guard cannot read the plan of a statement, which runs as it is.", error);
+        }
+    }
+
+    private static List<BaseWork> works(List<Task<?>> tasks) {
+        List<BaseWork> works = new ArrayList<>();
+        for (TezTask task : Utilities.getTezTasks(tasks)) {
+            works.addAll(task.getWork().getAllWork());
+        }
+        for (ExecDriver task : Utilities.getMRTasks(tasks)) {
+            MapredWork work = task.getWork();
+            works.add(work.getMapWork());
+            if (work.getReduceWork() != null) {
+                works.add(work.getReduceWork());
+            }
+        }
+        return works;
+    }
+
+    /** Refuses a number for a bound of RANGE if Hive does not compare the key's distances with it. */
+    static void refuseDistances(PTFDesc windows) throws HiveException {
+        for (PTFInputDef input = windows.getFuncDef(); input != null; input = input.getInput()) {
+            if (input instanceof WindowTableFunctionDef) {
+                for (WindowFunctionDef function : ((WindowTableFunctionDef) input).getWindowFunctions()) {
+                    WindowFrameDef frame = function.getWindowFrame();
+                    if (frame != null && frame.getWindowType() == WindowType.RANGE
+                        && (numbered(frame.getStart()) || numbered(frame.getEnd()))) {
+                        OrderDef order = ((WindowTableFunctionDef) input).getOrder();
+                        for (OrderExpressionDef key : order.getExpressions()) {
+                            refuseDistance(key.getExprNode().getTypeInfo());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private static boolean numbered(BoundaryDef bound) {
+        return !bound.isCurrentRow() && !bound.isUnbounded();
+    }
+
+    private static void refuseDistance(TypeInfo type) throws SemanticException {
+        if (DISTANCES.contains(type.getTypeName())) {
+            return;
+        }
+        if (type instanceof DecimalTypeInfo) {
+            DecimalTypeInfo decimal = (DecimalTypeInfo) type;
+            // Without a fraction, and two of them are no further apart than an int counts.
+            if (decimal.scale() == 0 && decimal.precision() <= 9) {
+                return;
+            }
+            throw refusal("RANGE has a number for a bound and a DECIMAL key, and the fraction of a distance is dropped. Order by whole "
+                + "numbers and multiply the bounds: OVER (ORDER BY round(CAST(d AS DOUBLE) * 100) RANGE BETWEEN 100 PRECEDING AND CURRENT ROW).");
+        }
+        if (type.getTypeName().startsWith("timestamp")) {
+            throw refusal("RANGE has a number for a bound and a TIMESTAMP key, and the fraction of a second is dropped. Order by seconds: "
+                + "OVER (ORDER BY unix_timestamp(t) RANGE BETWEEN 60 PRECEDING AND CURRENT ROW).");
+        }
+        throw refusal("RANGE has a number for a bound and a key of the type " + type.getTypeName() + ", which has no distances. Order by "
+            + "a number or a date.");
     }
 
     private static void tell(String counter, String line) {
@@ -157,8 +259,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     }
 
     /** What the rules say of a statement; @throws SemanticException if it can only be answered wrongly. */
-    static Verdict judge(ASTNode tree, Catalog catalog) throws SemanticException {
-        return new Statement(catalog).judge(tree);
+    static Verdict judge(ASTNode tree, Catalog catalog, boolean nullsLast) throws SemanticException {
+        return new Statement(catalog, nullsLast).judge(tree);
     }
 
     private static SemanticException refusal(String what) {
@@ -186,18 +288,27 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private final Map<String, ASTNode> views = new HashMap<>();
         private final List<ASTNode> subqueries = new ArrayList<>();
         private final List<ASTNode> blocks = new ArrayList<>();
+        private final List<ASTNode> windows = new ArrayList<>();
+        /** The names that stand for several common table expressions. */
+        private final Set<String> ambiguous = new HashSet<>();
+        /** Where ORDER BY places NULLs by default. */
+        private final boolean nullsLast;
         private boolean subtotals;
         private boolean distinct;
         private boolean intersection;
         private boolean nullSafe;
         private int depth;
 
-        Statement(Catalog catalog) {
+        Statement(Catalog catalog, boolean nullsLast) {
             this.catalog = catalog;
+            this.nullsLast = nullsLast;
         }
 
         Verdict judge(ASTNode tree) throws SemanticException {
             collect(tree);
+            for (ASTNode window : windows) {
+                refuseFrame(window);
+            }
             if (!subtotals) {
                 return nullSafe ? Verdict.WITHOUT_PROPAGATION : Verdict.AS_IS;
             }
@@ -263,9 +374,15 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             if (type == HiveParser.TOK_INSERT) {
                 blocks.add(node);
             }
+            if (type == HiveParser.TOK_WINDOWSPEC) {
+                windows.add(node);
+            }
             if (type == HiveParser.TOK_CTE) {
                 for (ASTNode part : children(node)) {
-                    common.put(text(part.getChild(part.getChildCount() - 1)), (ASTNode) part.getChild(0));
+                    String name = text(part.getChild(part.getChildCount() - 1));
+                    if (common.put(name, (ASTNode) part.getChild(0)) != null) {
+                        ambiguous.add(name);
+                    }
                 }
             }
             boolean rebuild = type == HiveParser.TOK_ALTER_MATERIALIZED_VIEW_REBUILD;
@@ -288,7 +405,10 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
             depth++;
             try {
-                ASTNode view = new ParseDriver().parse(text).getTree();
+                // Hive's parser writes the default order of NULLs into the tree.
+                Configuration defaults = new Configuration(false);
+                defaults.setBoolean(NULLS_LAST, nullsLast);
+                ASTNode view = new ParseDriver().parse(text, defaults).getTree();
                 views.put(name, view);
                 collect(view);
             } catch (ParseException error) {
@@ -296,6 +416,222 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             } finally {
                 depth--;
             }
+        }
+
+        /** Refuses a window with RANGE and a number for a bound where Hive takes other rows. */
+        private void refuseFrame(ASTNode window) throws SemanticException {
+            ASTNode block = block(window);
+            ASTNode frame = part(window, block, Set.of(HiveParser.TOK_WINDOWVALUES, HiveParser.TOK_WINDOWRANGE), 0);
+            if (frame == null || frame.getType() != HiveParser.TOK_WINDOWVALUES) {
+                return;
+            }
+            Tree start = frame.getChild(0);
+            Tree end = frame.getChild(1);
+            if (numbered(start, HiveParser.KW_FOLLOWING) || numbered(end, HiveParser.KW_PRECEDING)) {
+                throw refusal("RANGE begins with a number FOLLOWING, or ends with a number PRECEDING, and rows at just that distance fall on the "
+                    + "wrong side. Join the rows instead: FROM t LEFT JOIN t u ON u.k BETWEEN t.k + 1 AND t.k + 2, with aggregates over u.");
+            }
+            // No order in the window: Hive refuses the statement, or the whole partition has one key (CLUSTER BY).
+            ASTNode sorting = part(window, block, Set.of(HiveParser.TOK_ORDERBY, HiveParser.TOK_SORTBY), 0);
+            if (sorting == null) {
+                return;
+            }
+            ASTNode key = (ASTNode) sorting.getChild(0);
+            boolean last = key.getChild(0).getType() == HiveParser.TOK_NULLS_LAST;
+            boolean descending = key.getType() == HiveParser.TOK_TABSORTCOLNAMEDESC;
+            boolean all = numbered(end, HiveParser.KW_FOLLOWING) && !last && (nullsLast || descending);
+            boolean before = numbered(start, HiveParser.KW_PRECEDING) && last && !nullsLast && !descending;
+            if ((all || before) && !neverNull((ASTNode) key.getChild(0).getChild(0), block, 0)) {
+                throw refusal(all
+                    ? "RANGE ends with a number FOLLOWING and NULLs come first, as with DESC by default, and the frame of a NULL key has all rows "
+                    + "after it. Write NULLS LAST, or WHERE k IS NOT NULL for the key k."
+                    : "RANGE begins with a number PRECEDING, NULLs come last and hive.default.nulls.last is false, and the frame of a NULL key "
+                    + "has all rows before it. Write NULLS FIRST, or WHERE k IS NOT NULL for the key k.");
+            }
+        }
+
+        private static boolean numbered(Tree bound, int direction) {
+            return bound != null && bound.getType() == direction && bound.getChild(0).getType() != HiveParser.KW_UNBOUNDED;
+        }
+
+        /** A window's frame or order: its own, or that of the window whose name it has. */
+        private static ASTNode part(ASTNode window, ASTNode block, Set<Integer> types, int level) {
+            String base = null;
+            for (ASTNode child : children(window)) {
+                if (types.contains(child.getType())) {
+                    return child;
+                }
+                if (child.getType() == HiveParser.TOK_PARTITIONINGSPEC) {
+                    for (ASTNode part : children(child)) {
+                        if (types.contains(part.getType())) {
+                            return part;
+                        }
+                    }
+                } else if (child.getChildCount() == 0) {
+                    base = text(child);
+                }
+            }
+            if (base == null || level > 50) {
+                return null;
+            }
+            for (ASTNode clause : children(block)) {
+                for (ASTNode definition : children(clause)) {
+                    if (definition.getType() == HiveParser.TOK_WINDOWDEF && text(definition.getChild(0)).equals(base)) {
+                        return part((ASTNode) definition.getChild(1), block, types, level + 1);
+                    }
+                }
+            }
+            return null;
+        }
+
+        private static ASTNode block(ASTNode node) {
+            Tree block = node;
+            while (block != null && block.getType() != HiveParser.TOK_INSERT) {
+                block = block.getParent();
+            }
+            return (ASTNode) block;
+        }
+
+        /** Whether WHERE, here or in the derived table, CTE or view that a column comes from, says that an expression is not NULL. */
+        private boolean neverNull(ASTNode expression, ASTNode block, int level) {
+            if (block == null || level > 50 || !plainKey(expression)) {
+                return false;
+            }
+            ASTNode query = (ASTNode) block.getParent();
+            Scope scope = scope(query, null);
+            for (ASTNode clause : children(block)) {
+                if (SETS.contains(clause.getType())) {
+                    return false;
+                }
+            }
+            for (ASTNode clause : children(block)) {
+                if (clause.getType() == HiveParser.TOK_WHERE && saysNotNull((ASTNode) clause.getChild(0), expression, scope)) {
+                    return true;
+                }
+            }
+            String column = column(expression);
+            ASTNode inner = column == null ? null : derived(query);
+            if (inner == null || inner.getType() != HiveParser.TOK_QUERY) {
+                return false;
+            }
+            ASTNode source = null;
+            for (ASTNode insert : children(inner)) {
+                if (insert.getType() == HiveParser.TOK_INSERT) {
+                    if (source != null) {
+                        return false;
+                    }
+                    source = insert;
+                }
+            }
+            ASTNode item = source == null ? null : item(source, column);
+            return item != null && neverNull(item, source, level + 1);
+        }
+
+        /** The query of the only derived table, common table expression or view that a query reads, or null. */
+        private ASTNode derived(ASTNode query) {
+            for (ASTNode child : children(query)) {
+                if (child.getType() == HiveParser.TOK_FROM) {
+                    ASTNode source = (ASTNode) child.getChild(0);
+                    if (source.getType() == HiveParser.TOK_SUBQUERY) {
+                        return (ASTNode) source.getChild(0);
+                    }
+                    String name = source.getType() == HiveParser.TOK_TABREF ? name((ASTNode) source.getChild(0)) : "";
+                    if (common.containsKey(name)) {
+                        return ambiguous.contains(name) ? null : common.get(name);
+                    }
+                    // Its tree begins with a node that has the query and the end of the text.
+                    return views.containsKey(name) ? (ASTNode) views.get(name).getChild(0) : null;
+                }
+            }
+            return null;
+        }
+
+        /** What a block selects as a column; null if that is not plain. */
+        private static ASTNode item(ASTNode block, String column) {
+            ASTNode found = null;
+            boolean star = false;
+            for (ASTNode select : children(block)) {
+                if (select.getType() != HiveParser.TOK_SELECT && select.getType() != HiveParser.TOK_SELECTDI) {
+                    continue;
+                }
+                for (ASTNode each : children(select)) {
+                    ASTNode expression = each.getChildCount() > 0 ? (ASTNode) each.getChild(0) : each;
+                    String name = each.getChildCount() > 1 ? text(each.getChild(1)) : column(expression);
+                    if (each.getChildCount() > 2) {
+                        return null;
+                    }
+                    if (expression.getType() == HiveParser.TOK_ALLCOLREF) {
+                        if (star || found != null || expression.getChildCount() > 0) {
+                            return null;
+                        }
+                        star = true;
+                    } else if (column.equals(name)) {
+                        if (star || found != null) {
+                            return null;
+                        }
+                        found = expression;
+                    }
+                }
+            }
+            if (!star) {
+                return found;
+            }
+            ASTNode own = new ASTNode(new CommonToken(HiveParser.TOK_TABLE_OR_COL, "TOK_TABLE_OR_COL"));
+            own.addChild(new ASTNode(new CommonToken(HiveParser.Identifier, column)));
+            return own;
+        }
+
+        private static boolean saysNotNull(ASTNode where, ASTNode expression, Scope scope) {
+            Deque<ASTNode> open = new ArrayDeque<>(List.of(where));
+            while (!open.isEmpty()) {
+                ASTNode term = open.pop();
+                if (term.getType() == HiveParser.KW_AND) {
+                    children(term).forEach(open::push);
+                } else if (term.getType() == HiveParser.TOK_FUNCTION && term.getChildCount() == 2
+                    && text(term.getChild(0)).equals("isnotnull") && same((ASTNode) term.getChild(1), expression, scope)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        /** Whether an expression has columns, casts, numbers and arithmetic only: the same text is the same value then. */
+        private static boolean plainKey(ASTNode node) {
+            if (column(node) != null) {
+                return true;
+            }
+            if (node.getType() == HiveParser.TOK_FUNCTION && node.getChild(0).getType() == HiveParser.Identifier
+                || node.getType() == HiveParser.TOK_SUBQUERY_EXPR) {
+                return false;
+            }
+            return children(node).stream().allMatch(Statement::plainKey);
+        }
+
+        private static boolean same(ASTNode one, ASTNode other, Scope scope) {
+            String column = column(one);
+            if (column != null) {
+                if (!column.equals(column(other))) {
+                    return false;
+                }
+                String table = table(one);
+                String otherTable = table(other);
+                return table.equals(otherTable) || table.isEmpty() && scope.aliases.contains(otherTable)
+                    || otherTable.isEmpty() && scope.aliases.contains(table);
+            }
+            if (one.getType() != other.getType() || one.getChildCount() != other.getChildCount() || !text(one).equals(text(other))) {
+                return false;
+            }
+            for (int at = 0; at < one.getChildCount(); at++) {
+                if (!same((ASTNode) one.getChild(at), (ASTNode) other.getChild(at), scope)) {
+                    return false;
+                }
+            }
+            return true;
+        }
+
+        /** The table's name that stands before a column's, or nothing. */
+        private static String table(ASTNode column) {
+            return column.getType() == HiveParser.DOT ? text(column.getChild(0).getChild(0)) : "";
         }
 
         /** Whether a SELECT over subtotals is a DISTINCT, written as such or as a GROUP BY without aggregates. */
