@@ -104,6 +104,27 @@ def test_a_null_is_not_let_pass_beside_a_comparison_that_is_true_of_it(session: 
     assert ordered(rows) == [(1,), (2,)]
 
 
+NEAR = "RANGE BETWEEN {} PRECEDING AND {} FOLLOWING"
+
+
+def test_a_distance_between_decimals_is_refused_and_right_as_the_sentence_says(session: HiveSession) -> None:
+    keys = "(SELECT stack(4, 1.2BD, 2.2BD, 3.9BD, CAST(NULL AS DECIMAL(2,1))) AS (k)) x"
+    with pytest.raises(HiveError, match="Answer guard: RANGE has a number for a bound and a DECIMAL key"):
+        session.execute(f"SELECT k, count(*) OVER (ORDER BY k {NEAR.format(1, 1)}) FROM {keys}")
+    rows = session.execute(
+        f"SELECT round(k * 10), count(*) OVER (ORDER BY round(CAST(k AS DOUBLE) * 10) {NEAR.format(10, 10)}) FROM {keys}"
+    )
+    assert sorted(count for _, count in rows) == [1, 1, 2, 2]
+
+
+def test_nulls_that_come_first_are_refused_before_a_frame_that_looks_ahead(session: HiveSession) -> None:
+    keys = "(SELECT stack(5, 1, 2, 4, CAST(NULL AS INT), CAST(NULL AS INT)) AS (k)) x"
+    with pytest.raises(HiveError, match="Answer guard: RANGE ends with a number FOLLOWING and NULLs come first"):
+        session.execute(f"SELECT k, count(*) OVER (ORDER BY k DESC {NEAR.format(1, 1)}) FROM {keys}")
+    rows = session.execute(f"SELECT k, count(*) OVER (ORDER BY k DESC NULLS LAST {NEAR.format(1, 1)}) FROM {keys}")
+    assert ordered(rows) == ordered([(1, 2), (2, 2), (4, 1), (None, 2), (None, 2)])
+
+
 def test_a_limit_does_not_make_a_total_smaller(session: HiveSession) -> None:
     session.execute("CREATE DATABASE IF NOT EXISTS guarded")
     try:
