@@ -1,0 +1,80 @@
+"""An application master of Tez that is killed: what HiveServer2 acknowledges is there, and nobody waits for long."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.warehouse import HiveError, HiveSession, find_lab
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.group("server2")
+TABLE = "mastered.t"
+ROUNDS = 3
+# An INSERT takes 6 s with a new application master. Upstream's recovery of the old one let some wait for minutes.
+LONGEST = 60.0
+SLEEPS = 12
+
+
+@pytest.fixture(scope="module")
+def address(host: Any) -> Iterator[str]:
+    found = str(host.run("hostname -i").stdout.split()[0])
+    session = HiveSession(found)
+    session.execute("CREATE DATABASE IF NOT EXISTS mastered")
+    session.execute(
+        f"CREATE TABLE IF NOT EXISTS {TABLE} (n INT) STORED AS ORC TBLPROPERTIES ('transactional' = 'true')"
+    )
+    yield found
+    session.execute("DROP DATABASE mastered CASCADE")
+    session.close()
+
+
+def kill_masters() -> None:
+    """HiveServer2's; a compaction's too, which is tried again."""
+    for host in find_lab("molecule").group("nodemanager"):
+        host.run("pkill", "-KILL", "-f", "org.apache.tez.dag.app.[D]AGAppMaster", check=False)
+
+
+def insert(address: str, number: int, source: str, acknowledged: list[int]) -> None:
+    """One row, by a session of its own as clients have; an error is one of the two things that may come of it."""
+    session = HiveSession(address, timeout=LONGEST)
+    begin = time.monotonic()
+    try:
+        session.execute(f"INSERT INTO {TABLE} {source}")
+        acknowledged.append(number)
+    except HiveError as error:
+        assert not error.lost, f"the INSERT of {number}: {error}"
+    finally:
+        session.close()
+    assert time.monotonic() - begin < LONGEST
+
+
+def test_what_is_acknowledged_is_there(address: str) -> None:
+    acknowledged: list[int] = []
+    numbers = iter(range(1000))
+    for _ in range(ROUNDS):
+        insert(address, number := next(numbers), f"VALUES ({number})", acknowledged)
+        kill_masters()
+        for _ in range(3):
+            insert(address, number := next(numbers), f"VALUES ({number})", acknowledged)
+        number = next(numbers)
+        asleep = f"if(reflect('java.lang.Thread', 'sleep', ms) IS NULL, {number}, {number})"
+        killer = threading.Timer(SLEEPS / 3, kill_masters)
+        killer.start()
+        insert(
+            address, number, f"SELECT max({asleep}) FROM (SELECT stack(1, {SLEEPS * 1000}L) AS (ms)) x", acknowledged
+        )
+        killer.join()
+    session = HiveSession(address)
+    try:
+        there = sorted(number for (number,) in session.execute(f"SELECT n FROM {TABLE}"))
+    finally:
+        session.close()
+    # What was refused may not be there either: its transaction was rolled back.
+    assert there == sorted(acknowledged)
+    assert len(acknowledged) >= ROUNDS * 3
