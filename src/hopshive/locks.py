@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopshive.health import NoAnswer, call_metastore
 from hopshive.thrift_wire import TType
@@ -17,6 +17,7 @@ from hopshive.thrift_wire import TType
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+Answer = TypeVar("Answer")
 # For one answer, in seconds.
 TIMEOUT = 30.0
 # A transaction that holds no lock for so long, in seconds, was not about to ask for one.
@@ -38,15 +39,14 @@ class Process:
 
 def opened(process: Process, metastores: Iterable[str]) -> set[int]:
     """The open transactions of a process, as the first metastore that answers tells them; none if none answers."""
-    for place in metastores:
-        with suppress(NoAnswer):
-            return {transaction[_ID] for transaction in _open(place) if _is_open(transaction, process)}
+    with suppress(NoAnswer):
+        return _first(metastores, lambda place: _open_of(place, process))
     return set()
 
 
 def abandon(
     process: Process,
-    metastores: Iterable[str],
+    metastores: Sequence[str],
     patience: float,
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
@@ -57,22 +57,12 @@ def abandon(
     are asked for `patience` seconds. Raises NoAnswer.
     """
     end = now() + patience
-    places = list(metastores)
     while True:
-        errors: list[str] = []
-        for place in places:
-            if errors and now() >= end:
-                break
-            try:
-                found = {transaction[_ID] for transaction in _open(place) if _is_open(transaction, process)}
-                numbers = sorted(found - _compactions(place)) if found else []
-                _abort_all(place, numbers)
-            except NoAnswer as error:
-                errors.append(f"The metastore at {place}: {error}.")
-            else:
-                return numbers
-        if now() >= end:
-            raise NoAnswer(" ".join(errors) or "No metastore is known.")
+        try:
+            return _first(metastores, lambda place: _abandon(place, process), more=lambda: now() < end)
+        except NoAnswer:
+            if now() >= end:
+                raise
         sleep(1)
 
 
@@ -89,15 +79,32 @@ def abort(
     of `before` that hold none and are no compaction's. `before`: what the process had open when it ended, for the process that
     comes after it has the same user and host. `metastores` are `host:port`, any may be down. Raises NoAnswer.
     """
-    errors = []
+    return _first(metastores, lambda place: _abort(place, queries, process, before, sleep), " did not abort it")
+
+
+def _first(
+    metastores: Iterable[str], ask: Callable[[str], Answer], failed: str = "", more: Callable[[], bool] = lambda: True
+) -> Answer:
+    """What the first metastore says that answers; after one that did not, another is asked if there may be `more`.
+
+    Raises NoAnswer, with what became of each.
+    """
+    errors: list[str] = []
     for place in metastores:
+        if errors and not more():
+            break
         try:
-            found = _abort(place, queries, process, before, sleep)
+            return ask(place)
         except NoAnswer as error:
-            errors.append(f"The metastore at {place} did not abort it: {error}.")
-        else:
-            return found
+            errors.append(f"The metastore at {place}{failed}: {error}.")
     raise NoAnswer(" ".join(errors) or "No metastore is known.")
+
+
+def _abandon(place: str, process: Process) -> list[int]:
+    found = _open_of(place, process)
+    numbers = sorted(found - _compactions(place)) if found else []
+    _abort_all(place, numbers)
+    return numbers
 
 
 def _abort(
@@ -135,6 +142,10 @@ def _compactions(place: str) -> set[int]:
     """The transactions of compactions that the metastores know, ended ones too."""
     told = call_metastore(place, "show_compact", {1: (TType.STRUCT, {})}, TIMEOUT).get(1, [])
     return {compaction[_COMPACTION_TXNID] for compaction in told if _COMPACTION_TXNID in compaction}
+
+
+def _open_of(place: str, process: Process) -> set[int]:
+    return {transaction[_ID] for transaction in _open(place) if _is_open(transaction, process)}
 
 
 def _open(place: str) -> list[dict[int, Any]]:
