@@ -121,7 +121,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     @Override
     public ASTNode preAnalyze(HiveSemanticAnalyzerHookContext context, ASTNode tree) throws SemanticException {
         Configuration conf = context.getConf();
-        if (!conf.getBoolean(SWITCH, true) || !RELEASES.contains(HiveVersionInfo.getVersion())) {
+        if (!acts(conf)) {
             return tree;
         }
         try {
@@ -151,7 +151,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
 
     @Override
     public void postAnalyze(HiveSemanticAnalyzerHookContext context, List<Task<?>> tasks) throws SemanticException {
-        if (!context.getConf().getBoolean(SWITCH, true) || !RELEASES.contains(HiveVersionInfo.getVersion())) {
+        if (!acts(context.getConf())) {
             return;
         }
         try {
@@ -168,6 +168,10 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         } catch (HiveException | RuntimeException error) {
             LOG.error("The guard cannot read the plan of a statement, which runs as it is.", error);
         }
+    }
+
+    private static boolean acts(Configuration conf) {
+        return conf.getBoolean(SWITCH, true) && RELEASES.contains(HiveVersionInfo.getVersion());
     }
 
     private static List<BaseWork> works(List<Task<?>> tasks) {
