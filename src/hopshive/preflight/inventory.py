@@ -362,10 +362,11 @@ def _check_drivers(inventory: Inventory) -> Iterator[Problem]:
             site = variables.values.get(name)
             url = str(site.get(JDBC_URL, "")) if isinstance(site, Mapping) else ""
             if url.startswith(("jdbc:mysql:", "jdbc:mariadb:")):
+                driver = "ndb" if variables.values.get("cluster_database") == "ndb" else "strict"
                 findings.append(
                     (
                         f"{JDBC_URL} in {name} begins with {url[: url.index(':', 5) + 1]} for {{hosts}}: a text that is too long"
-                        " would be cut without an error; begin it with jdbc:mysql+strict: (docs/limits.md)",
+                        f" would be cut without an error; begin it with jdbc:mysql+{driver}: (docs/limits.md)",
                         host,
                     )
                 )
