@@ -197,14 +197,18 @@ def hadoop_classpath(hadoop: Path, *, logging: bool = True) -> list[str]:
     return [str(share / directory) for directory in common + rest]
 
 
+def site_properties(properties: Mapping[str, object]) -> str:
+    """The lines of a Hadoop configuration file about some properties. Of two about one the later one holds."""
+    return "".join(
+        f"<property><name>{name}</name><value>{escape(str(value))}</value></property>\n"
+        for name, value in properties.items()
+    )
+
+
 def write_site(path: Path, properties: Mapping[str, object]) -> None:
     """A Hadoop configuration file."""
-    lines = [
-        f"<property><name>{name}</name><value>{escape(str(value))}</value></property>"
-        for name, value in properties.items()
-    ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("<configuration>\n" + "\n".join(lines) + "\n</configuration>\n")
+    path.write_text(f"<configuration>\n{site_properties(properties)}</configuration>\n")
 
 
 @contextmanager

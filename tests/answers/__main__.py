@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import sys
 import time
 from contextlib import ExitStack, closing
@@ -50,8 +51,8 @@ MOST_REFUSED = 0.1
 @click.option(
     "--local",
     is_flag=True,
-    help="Ask a HiveServer2 of its own, which is started beside the lab's with the same"
-    " configuration and runs the tasks of Tez itself: a tenth of the time.",
+    help="Ask a HiveServer2 of its own, which is started beside the lab's with the same configuration and runs the tasks of"
+    " Tez itself.",
 )
 @click.option("--sessions", type=int, default=None, help="Sessions of HiveServer2 at a time; 2, with --local always 1.")
 @click.option("--reduce/--no-reduce", default=True, help="Whether statements that differ are made smaller.")
@@ -81,6 +82,8 @@ def main(
         )
     settings = dict(one.split("=", 1) for one in given)
     bad = False
+    # Who is told to end ends its HiveServer2 too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with ExitStack() as stack:
         warehouse = stack.enter_context(Warehouse.find(label))
         lab = warehouse.lab

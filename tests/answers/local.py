@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
 
+from tests.servers import site_properties
 from tests.warehouse import HiveError, HiveSession
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from tests.warehouse import Lab
     from tests.warehouse.hosts import Host
@@ -52,8 +52,9 @@ def local_server(lab: Lab) -> Iterator[tuple[str, int]]:
     host.run("install", "-d", "-o", "hive", "-g", "hive", "-m", "0700", HOME)
     host.run("cp", "-r", CONF, f"{HOME}/conf")
     host.run("chown", "-R", "hive:", f"{HOME}/conf")
-    _write(host, "hive-site.xml", _with(host.run("cat", f"{CONF}/hive-site.xml").stdout, HIVE))
-    _write(host, "tez-site.xml", _with(host.run("cat", f"{CONF}/tez-site.xml").stdout, TEZ))
+    for name, properties in {"hive-site.xml": HIVE, "tez-site.xml": TEZ}.items():
+        site = host.run("cat", f"{CONF}/{name}").stdout
+        _write(host, name, site.replace("</configuration>", f"{site_properties(properties)}</configuration>"))
     # Tez's application master wants log4j's own class for the words of its log, which Hive's bridge does not have.
     (log4j,) = host.run("sh", "-c", "ls /opt/hopshive/tez/current/logging/reload4j-*.jar").stdout.split()
     arguments = host.run("cat", f"{CONF}/jvm.args").stdout.strip().removesuffix('"').replace(CONF, f"{HOME}/conf")
@@ -86,19 +87,6 @@ def _end(host: Host) -> None:
     host.run("systemctl", "stop", UNIT, check=False)
     host.run("systemctl", "reset-failed", UNIT, check=False)
     host.run("rm", "-rf", HOME)
-
-
-def _with(site: str, wanted: Mapping[str, str]) -> str:
-    """A site file with other values of some properties."""
-    root = ElementTree.fromstring(site)  # noqa: S314 - a file that a role wrote
-    for one in list(root):
-        if one.findtext("name") in wanted:
-            root.remove(one)
-    for name, value in wanted.items():
-        one = ElementTree.SubElement(root, "property")
-        ElementTree.SubElement(one, "name").text = name
-        ElementTree.SubElement(one, "value").text = value
-    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _write(host: Host, name: str, content: str) -> None:
