@@ -155,6 +155,14 @@ def held(world: World, table: str) -> str:
 INTERRUPT = b"\x03"
 
 
+def interrupt(process: subprocess.Popen[bytes]) -> None:
+    """Until it ends, as a person does: Python does not see a signal that comes just before it begins to read."""
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(5)
+
+
 def at_terminal(path: Path, typed: bytes) -> tuple[int, str]:
     """`hopshive approve` at a terminal, where somebody types when asked; its exit code, and all that was shown."""
     ours, its = os.openpty()
@@ -171,7 +179,7 @@ def at_terminal(path: Path, typed: bytes) -> tuple[int, str]:
             if b"Go on?" in shown + part and b"Go on?" not in shown:
                 if typed == INTERRUPT:
                     # It has a terminal that is not the one that controls it.
-                    process.send_signal(signal.SIGINT)
+                    threading.Thread(target=interrupt, args=[process], daemon=True).start()
                 else:
                     os.write(ours, typed)
             shown += part
