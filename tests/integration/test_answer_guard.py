@@ -13,6 +13,7 @@ from tests.hive_hooks import run_probe
 from tests.servers import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 GUARD = ROOT / "roles/server2/files/AnswerGuard.java"
@@ -301,13 +302,25 @@ STATEMENTS = {
 
 
 @pytest.fixture(scope="module")
-def said(hive_home: Path, hadoop_home: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def ask(
+    hive_home: Path, hadoop_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, Iterable[str]], list[str]]:
+    """Compiles a probe beside the guard and runs it on some lines; what it answers."""
+
+    def run(probe: str, asked: Iterable[str]) -> list[str]:
+        directory = tmp_path_factory.mktemp("guard")
+        path = directory / "asked"
+        path.write_text("\n".join(asked))
+        lines = run_probe(GUARD, probe, directory, (hive_home, hadoop_home), [path])
+        return [line.removeprefix("= ") for line in lines if line.startswith("= ")]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def said(ask: Callable[[str, Iterable[str]], list[str]]) -> list[str]:
     """What the guard says of each statement, then how long it took."""
-    directory = tmp_path_factory.mktemp("guard")
-    statements = directory / "statements"
-    statements.write_text("\n".join(STATEMENTS))
-    lines = run_probe(GUARD, PROBE, directory, (hive_home, hadoop_home), [statements])
-    return [line.removeprefix("= ") for line in lines if line.startswith("= ")]
+    return ask(PROBE, STATEMENTS)
 
 
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement[:120])
@@ -316,13 +329,9 @@ def test_a_statement_is_answered_rightly_or_refused(statement: str, said: list[s
 
 
 @pytest.fixture(scope="module")
-def said_of_plans(hive_home: Path, hadoop_home: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def said_of_plans(ask: Callable[[str, Iterable[str]], list[str]]) -> list[str]:
     """What the guard says of each type, then of ROWS, then of a bound without a number."""
-    directory = tmp_path_factory.mktemp("guard")
-    types = directory / "types"
-    types.write_text("\n".join(TYPES))
-    lines = run_probe(GUARD, PLAN_PROBE, directory, (hive_home, hadoop_home), [types])
-    return [line.removeprefix("= ") for line in lines if line.startswith("= ")]
+    return ask(PLAN_PROBE, TYPES)
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,6 +24,18 @@ def session(host: Any) -> Iterator[HiveSession]:
     with_guard = HiveSession(address)
     yield with_guard
     with_guard.close()
+
+
+@contextmanager
+def stored(session: HiveSession, column: str, values: str) -> Iterator[str]:
+    """The name of a table of ORC with one column. What has no file is not vectorized, and planned otherwise."""
+    session.execute("CREATE DATABASE IF NOT EXISTS guarded")
+    try:
+        session.execute(f"CREATE EXTERNAL TABLE guarded.t ({column}) STORED AS ORC")
+        session.execute(f"INSERT INTO guarded.t VALUES {values}")
+        yield "guarded.t"
+    finally:
+        session.execute("DROP DATABASE guarded CASCADE")
 
 
 def ordered(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -76,14 +89,8 @@ def test_distinct_over_subtotals_has_each_row_once(session: HiveSession) -> None
 
 @pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
 def test_rows_that_tie_share_a_frame(session: HiveSession, kind: str) -> None:
-    # What has no file is not vectorized.
-    session.execute("CREATE DATABASE IF NOT EXISTS guarded")
-    try:
-        session.execute("CREATE EXTERNAL TABLE guarded.ties (f DOUBLE) STORED AS ORC")
-        session.execute("INSERT INTO guarded.ties VALUES (0.5), (0.5), (1.5), (1.5)")
-        rows = session.execute(f"SELECT f, count(*) OVER (ORDER BY CAST(f AS {kind})) FROM guarded.ties")
-    finally:
-        session.execute("DROP DATABASE guarded CASCADE")
+    with stored(session, "f DOUBLE", "(0.5), (0.5), (1.5), (1.5)") as table:
+        rows = session.execute(f"SELECT f, count(*) OVER (ORDER BY CAST(f AS {kind})) FROM {table}")
     assert ordered(rows) == [(0.5, 2), (0.5, 2), (1.5, 4), (1.5, 4)]
 
 
@@ -94,13 +101,8 @@ def test_a_left_join_keeps_rows_whose_match_has_a_null(session: HiveSession) -> 
 
 
 def test_a_null_is_not_let_pass_beside_a_comparison_that_is_true_of_it(session: HiveSession) -> None:
-    session.execute("CREATE DATABASE IF NOT EXISTS guarded")
-    try:
-        session.execute("CREATE EXTERNAL TABLE guarded.nulls (k INT) STORED AS ORC")
-        session.execute("INSERT INTO guarded.nulls VALUES (1), (2), (NULL)")
-        rows = session.execute("SELECT k FROM guarded.nulls WHERE k <=> k + 0 AND k IS NOT NULL")
-    finally:
-        session.execute("DROP DATABASE guarded CASCADE")
+    with stored(session, "k INT", "(1), (2), (NULL)") as table:
+        rows = session.execute(f"SELECT k FROM {table} WHERE k <=> k + 0 AND k IS NOT NULL")
     assert ordered(rows) == [(1,), (2,)]
 
 
@@ -126,13 +128,8 @@ def test_nulls_that_come_first_are_refused_before_a_frame_that_looks_ahead(sessi
 
 
 def test_a_limit_does_not_make_a_total_smaller(session: HiveSession) -> None:
-    session.execute("CREATE DATABASE IF NOT EXISTS guarded")
-    try:
-        session.execute("CREATE EXTERNAL TABLE guarded.t (a STRING) STORED AS ORC")
-        session.execute("INSERT INTO guarded.t VALUES ('p'), ('p'), ('q'), ('q'), ('r'), (NULL), ('q')")
-        rows = session.execute("SELECT a, count(*) FROM guarded.t GROUP BY a WITH ROLLUP ORDER BY a DESC LIMIT 2")
-    finally:
-        session.execute("DROP DATABASE guarded CASCADE")
+    with stored(session, "a STRING", "('p'), ('p'), ('q'), ('q'), ('r'), (NULL), ('q')") as table:
+        rows = session.execute(f"SELECT a, count(*) FROM {table} GROUP BY a WITH ROLLUP ORDER BY a DESC LIMIT 2")
     assert ordered(rows) == [(None, 1), (None, 7)]
 
 

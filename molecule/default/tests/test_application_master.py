@@ -34,10 +34,11 @@ def address(host: Any) -> Iterator[str]:
     session.close()
 
 
-def kill_masters() -> None:
-    """HiveServer2's; a compaction's too, which is tried again."""
-    for host in find_lab("molecule").group("nodemanager"):
-        host.run("pkill", "-KILL", "-f", "org.apache.tez.dag.app.[D]AGAppMaster", check=False)
+def kill_masters(killed: list[bool]) -> None:
+    """HiveServer2's; a compaction's too, which is tried again. Notes whether there was one."""
+    command = ("pkill", "-KILL", "-f", "org.apache.tez.dag.app.[D]AGAppMaster")
+    done = [host.run(*command, check=False) for host in find_lab("molecule").group("nodemanager")]
+    killed.append(any(one.returncode == 0 for one in done))
 
 
 def insert(address: str, number: int, source: str, acknowledged: list[int]) -> None:
@@ -56,20 +57,22 @@ def insert(address: str, number: int, source: str, acknowledged: list[int]) -> N
 
 def test_what_is_acknowledged_is_there(address: str) -> None:
     acknowledged: list[int] = []
+    killed: list[bool] = []
     numbers = iter(range(1000))
     for _ in range(ROUNDS):
         insert(address, number := next(numbers), f"VALUES ({number})", acknowledged)
-        kill_masters()
+        kill_masters(killed)
         for _ in range(3):
             insert(address, number := next(numbers), f"VALUES ({number})", acknowledged)
         number = next(numbers)
         asleep = f"if(reflect('java.lang.Thread', 'sleep', ms) IS NULL, {number}, {number})"
-        killer = threading.Timer(SLEEPS / 3, kill_masters)
+        killer = threading.Timer(SLEEPS / 3, kill_masters, [killed])
         killer.start()
         insert(
             address, number, f"SELECT max({asleep}) FROM (SELECT stack(1, {SLEEPS * 1000}L) AS (ms)) x", acknowledged
         )
         killer.join()
+    assert killed == [True] * (2 * ROUNDS)
     session = HiveSession(address)
     try:
         there = sorted(number for (number,) in session.execute(f"SELECT n FROM {TABLE}"))
