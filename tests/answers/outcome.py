@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.answers.compare import Expected, Row, difference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tests.answers.statements import Dialect
 
@@ -87,6 +89,16 @@ class Outcome:
     def failed(self) -> bool:
         """Whether the engine may answer when it is asked again."""
         return self.refused is not None and self.refused.failed
+
+
+@contextmanager
+def askers(number: int) -> Iterator[ThreadPoolExecutor]:
+    """So many threads that ask. A run that is ended waits for what they ask, and not for all that they were to ask."""
+    pool = ThreadPoolExecutor(number)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def ask(answer: Callable[[], Sequence[Row]]) -> Outcome:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from tests.answers.compare import Expected, difference
 from tests.answers.engines import PATIENT, Hive, Reference, Spark
 from tests.answers.generate import statement
-from tests.answers.outcome import Outcome, Refused, Tally, ask, ask_again, judge, one_line
+from tests.answers.outcome import Outcome, Refused, Tally, ask, ask_again, askers, judge, one_line
 from tests.answers.reduce import reduced
 from tests.answers.statements import DUCKDB, HIVE, SPARK, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from concurrent.futures import Future
 
     from tests.answers.compare import Row
     from tests.answers.generate import Statement
@@ -93,7 +93,7 @@ class Run:
             return ask(lambda: self._spark.answer(one.query))
 
         wrong: list[tuple[Statement, dict[str, str]]] = []
-        with ThreadPoolExecutor(len(free)) as hives, ThreadPoolExecutor(1) as sparks:
+        with askers(len(free)) as hives, askers(1) as sparks:
             asked: list[tuple[Statement, dict[Any, Future[Outcome]]]] = []
             for one in statements:
                 futures = {HIVE: hives.submit(hive, one)}

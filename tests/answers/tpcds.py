@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
@@ -19,7 +18,7 @@ from sqlglot.dialects.hive import Hive as HiveDialect
 
 from tests.answers.compare import Expected, Row, expected, value
 from tests.answers.engines import PATIENT, Hive, Spark, empty_directory, is_made
-from tests.answers.outcome import Outcome, Tally, ask, ask_again, judge, one_line
+from tests.answers.outcome import Outcome, Tally, ask, ask_again, askers, judge, one_line
 from tests.answers.statements import HIVE, SPARK
 
 if TYPE_CHECKING:
@@ -221,7 +220,7 @@ class Run:
 
     def do(self, numbers: Sequence[int]) -> None:
         """Ask both at the same time, one query after the other, and say what differs."""
-        with ThreadPoolExecutor(1) as hive, ThreadPoolExecutor(1) as spark:
+        with askers(1) as hive, askers(1) as spark:
             asked = [
                 (
                     number,
