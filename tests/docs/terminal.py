@@ -33,9 +33,9 @@ class Terminal:
         self._command = command
         self._screen, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-        # With a controlling terminal Ctrl-C reaches it.
+        # With a controlling terminal Ctrl-C reaches it. A script's background job ignores Ctrl-C, and so do its children.
         self._process = subprocess.Popen(
-            ["setsid", "--ctty", "bash", "-c", command],
+            ["setsid", "--ctty", "env", "--default-signal=INT", "bash", "-c", command],
             cwd=directory,
             env=os.environ | {"TERM": "xterm"},
             stdin=theirs,

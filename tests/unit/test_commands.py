@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
+import shlex
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +23,9 @@ from hopshive.daemon import Daemon
 from hopshive.metrics import Metrics
 from hopshive.mirror import loop
 from hopshive.notify import Notifier
-from tests.live_site import environment
+from tests.docs.terminal import Terminal
 from tests.mirror_world import TRASH
+from tests.servers import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,49 +151,18 @@ def held(world: World, table: str) -> str:
     return table
 
 
-INTERRUPT = b"\x03"
-
-
-def interrupt(process: subprocess.Popen[bytes]) -> None:
-    """Until it ends, as a person does: Python does not see a signal that comes just before it begins to read."""
-    while process.poll() is None:
-        process.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(5)
-
-
-def at_terminal(path: Path, typed: bytes) -> tuple[int, str]:
+def at_terminal(path: Path, typed: str) -> tuple[int, str]:
     """`hopshive approve` at a terminal, where somebody types when asked; its exit code, and all that was shown."""
-    ours, its = os.openpty()
-    argv = [sys.executable, "-m", "hopshive.cli", "approve", "--config", str(path)]
-    process = subprocess.Popen(argv, stdin=its, stdout=its, stderr=its, env=environment(), start_new_session=True)
-    os.close(its)
-    # One that hangs ends the test, too.
-    end = threading.Timer(60, process.kill)
-    end.start()
-    shown = b""
-    # The last reading fails when nobody holds the other end any more.
-    with suppress(OSError):
-        while part := os.read(ours, 4096):
-            if b"Go on?" in shown + part and b"Go on?" not in shown:
-                if typed == INTERRUPT:
-                    # It has a terminal that is not the one that controls it.
-                    threading.Thread(target=interrupt, args=[process], daemon=True).start()
-                else:
-                    os.write(ours, typed)
-            shown += part
-    os.close(ours)
-    end.cancel()
-    return process.wait(), shown.decode()
+    command = shlex.join([sys.executable, "-m", "hopshive.cli", "approve", "--config", str(path)])
+    with Terminal(command, ROOT) as terminal:
+        terminal.expect(r"Go on\?", 30)
+        terminal.write(typed)
+        return terminal.end(30), terminal.printed
 
 
 @pytest.mark.usefixtures("held")
-@pytest.mark.parametrize(
-    "typed", [b"n\n", b"\n", b"\x04", INTERRUPT], ids=["no", "nothing", "end of file", "interrupt"]
-)
-def test_approve_at_a_terminal_shows_what_goes_and_takes_no_for_an_answer(
-    world: World, path: Path, typed: bytes
-) -> None:
+@pytest.mark.parametrize("typed", ["n\n", "\n", "\x04", "\x03"], ids=["no", "nothing", "end of file", "interrupt"])
+def test_approve_at_a_terminal_shows_what_goes_and_takes_no_for_an_answer(world: World, path: Path, typed: str) -> None:
     code, shown = at_terminal(path, typed)
     assert "1 directory" in shown
     assert "Nothing was approved." in shown
