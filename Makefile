@@ -157,6 +157,10 @@ bench-consistency: venv ## measure how the metastore follows the file system (AR
 bench-database: $(BENCH_READY) ## MariaDB and NDB compared: plans of TPC-DS, metastore calls (HOPSHIVE_NDB_TARBALL)
 	$(BIN)/python -m tests.bench.database $(ARGS)
 
+.PHONY: bench-answers
+bench-answers: $(ANSWERS_READY) ## what the settings for right answers cost on TPC-DS, beside a running lab: LABEL=lab ARGS="--docs"
+	$(BIN)/python -m tests.answers.cost --label $(LABEL) $(ARGS)
+
 .PHONY: docs
 docs: venv ## write the generated parts of docs/ anew
 	$(BIN)/python -m hopshive.variables_doc
