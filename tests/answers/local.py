@@ -35,15 +35,16 @@ HIVE = {
     "hive.downloaded.resources.dir": f"{HOME}/resources",
     "hive.querylog.location": f"{HOME}/querylog",
     "hive.server2.logging.operation.log.location": f"{HOME}/operations",
-    # Hive takes an empty archive for its own jar if its classes lie in a directory.
-    "hive.in.ide.test": "true",
+    # What Hive gives tasks as its own jar, if it does not see in which jar its class DagUtils lies.
+    "hive.jar.path": f"file:{HOME}/empty.jar",
 }
-# The class whose place Hive takes for that of its jar. Tez copies the jar, 83 MB, from HDFS for each task.
-_PLACE = """
+# Tez copies Hive's jar of 83 MB from HDFS for each task, which has its classes already.
+_NO_JAR = """
 import glob, sys, zipfile
 with zipfile.ZipFile(*glob.glob("/opt/hopshive/hive/current/lib/hive-exec-*.jar")) as jar:
     names = [name for name in jar.namelist() if name.startswith("org/apache/hadoop/hive/ql/exec/tez/DagUtils")]
-    jar.extractall(sys.argv[1], names)
+    jar.extractall(sys.argv[1] + "/conf", names)
+zipfile.ZipFile(sys.argv[1] + "/empty.jar", "w").close()
 """
 TEZ = {
     "tez.local.mode": "true",
@@ -65,8 +66,8 @@ def local_server(lab: Lab) -> Iterator[tuple[str, int]]:
     _end(host)
     host.run("install", "-d", "-o", "hive", "-g", "hive", "-m", "0700", HOME)
     host.run("cp", "-r", CONF, f"{HOME}/conf")
-    host.run("python3", "-c", _PLACE, f"{HOME}/conf")
-    host.run("chown", "-R", "hive:", f"{HOME}/conf")
+    host.run("python3", "-c", _NO_JAR, HOME)
+    host.run("chown", "-R", "hive:", HOME)
     for name, properties in {"hive-site.xml": HIVE, "tez-site.xml": TEZ}.items():
         site = host.run("cat", f"{CONF}/{name}").stdout
         _write(host, name, site.replace("</configuration>", f"{site_properties(properties)}</configuration>"))
