@@ -127,6 +127,14 @@ def test_nulls_that_come_first_are_refused_before_a_frame_that_looks_ahead(sessi
     assert ordered(rows) == ordered([(1, 2), (2, 2), (4, 1), (None, 2), (None, 2)])
 
 
+def test_a_column_compared_with_itself_is_planned(session: HiveSession) -> None:
+    with stored(session, "k INT", "(1), (-1), (NULL)") as table:
+        rows = session.execute(f"SELECT CASE WHEN k >= k AND k > 0 THEN 'p' ELSE 'q' END FROM {table}")
+        totals = session.execute(f"SELECT k, count(*) FROM {table} WHERE k >= k AND k > 0 GROUP BY ROLLUP (k)")
+    assert ordered(rows) == [("p",), ("q",), ("q",)]
+    assert ordered(totals) == ordered([(1, 1), (None, 1)])
+
+
 def test_a_limit_does_not_make_a_total_smaller(session: HiveSession) -> None:
     with stored(session, "a STRING", "('p'), ('p'), ('q'), ('q'), ('r'), (NULL), ('q')") as table:
         rows = session.execute(f"SELECT a, count(*) FROM {table} GROUP BY a WITH ROLLUP ORDER BY a DESC LIMIT 2")

@@ -93,8 +93,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     private static final Set<String> DISTANCES = Set.of("tinyint", "smallint", "int", "bigint", "float", "double", "date");
     private static final String NULLS_LAST = "hive.default.nulls.last";
     private static final String EXCLUSION = "hive.cbo.rule.exclusion.regex";
-    /** The rules of CBO that use what is known of the rows of their input. */
-    private static final String INFERENCE = ".*(ReduceExpressions|PullUpConstants|PushTransitivePredicates).*";
+    /** The rules of CBO that use what is known of the rows of their input. PointLookup never ends with k >= k, which they take out. */
+    private static final String INFERENCE = ".*(ReduceExpressions|PullUpConstants|PushTransitivePredicates|PointLookup).*";
 
     /** The tables that a statement names. */
     interface Catalog {
