@@ -22,7 +22,8 @@ CONF = "/etc/hive/conf.server2"
 UNIT = "answers-server2"
 HOME = f"/var/lib/hopshive/{UNIT}"
 PORT = 10009
-HEAP = "-Xmx2g"
+# Hadoop starts a chmod for each file that a task gets.
+JVM = "-Xmx2g\n-Djdk.lang.Process.launchMechanism=VFORK"
 STARTED = 180.0
 HIVE = {
     "hive.server2.thrift.port": str(PORT),
@@ -54,6 +55,9 @@ TEZ = {
     # Buffers are filled with zeros for each edge of a statement, whatever goes through it.
     "tez.runtime.io.sort.mb": "16",
     "tez.runtime.unordered.output.buffer.size-mb": "8",
+    # How long tasks rest before they ask for work and for what others have written: at most, in milliseconds.
+    "tez.task.get-task.sleep.interval-ms.max": "10",
+    "tez.task.am.heartbeat.interval-ms.max": "10",
 }
 # Each task has a page of lines about itself, which would go to the journal.
 LOG = "hive-log4j2.properties"
@@ -76,7 +80,7 @@ def local_server(lab: Lab) -> Iterator[tuple[str, int]]:
     # Tez's application master wants log4j's own class for the words of its log, which Hive's bridge does not have.
     (log4j,) = host.run("sh", "-c", "ls /opt/hopshive/tez/current/logging/reload4j-*.jar").stdout.split()
     arguments = host.run("cat", f"{CONF}/jvm.args").stdout.strip().removesuffix('"').replace(CONF, f"{HOME}/conf")
-    _write(host, "jvm.args", f'{arguments}:{log4j}"\n{HEAP}\n')
+    _write(host, "jvm.args", f'{arguments}:{log4j}"\n{JVM}\n')
     java = host.run(
         "sh", "-c", "systemctl cat hive-server2 | sed -n 's/^ExecStart=\\([^ ]*\\) .*/\\1/p'"
     ).stdout.strip()
