@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from posixpath import dirname
 from typing import TYPE_CHECKING
 
+from hopshive.paths import is_below
 from tests.fuzz.objects import EXTERNAL, MANAGED
 from tests.fuzz.steps import Outcome
 from tests.warehouse import CommandError, HdfsError, HiveError, NotQuiet, SparkError
@@ -176,6 +178,11 @@ class Driver:
         path = table.partitions[tuple(step["values"])].path
         self._hive(f"ALTER TABLE {step['db']}.{step['table']} DROP {_spec(table.keys, step['values'])}")
         self._tidy_up(step, [path], outcome)
+        # Hive deletes what is empty between a table and the last partition there.
+        gone = [path]
+        while is_below(dirname(gone[-1]), table.path) and dirname(gone[-1]) != table.path:
+            gone.append(dirname(gone[-1]))
+        self._find_gone(gone, outcome)
 
     def _rename_partition(self, step: Step, outcome: Outcome) -> None:
         keys = self._known(step).keys

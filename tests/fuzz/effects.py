@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from tests.fuzz.objects import Constraint, Database, Table
@@ -34,6 +35,8 @@ def _table(model: Model, step: Step, name: str = "table") -> Table:
 def create_database(model: Model, step: Step, outcome: Outcome) -> None:
     locations = (outcome.location, outcome.managed_location)
     model.databases[step["db"]] = Database(step["db"], locations, model.born())
+    if not step["path"]:
+        model.roots.update(map(dirname, locations))
     for path in locations:
         model.files.make(path)
 

@@ -49,6 +49,8 @@ class Model:
     def __init__(self) -> None:
         self.files = Files()
         self.databases: dict[str, Database] = {}
+        # Where databases lie that are made without a place, as far as some were.
+        self.roots: set[str] = set()
         self.journal: list[Entry] = []
         self.constraints: list[Constraint] = []
         # What the trash or another place has of a directory: original path -> place.
@@ -150,12 +152,14 @@ class Model:
         return found
 
     def strangers(self) -> set[str]:
-        """Directories in a database's or a partitioned table's directory that no metadata is about: `hopshive check` tells."""
+        """Directories in a database's or a partitioned table's directory that no metadata is about: `hopshive check` tells.
+
+        The directories of all databases lie in those of the database `default`.
+        """
         at = set(self.places())
         found = set()
-        for database in self.databases.values():
-            for location in database.locations:
-                found |= {child for child in self._visible(location) if not any(is_below(path, child) for path in at)}
+        for location in self.roots.union(*(database.locations for database in self.databases.values())):
+            found |= {child for child in self._visible(location) if not any(is_below(path, child) for path in at)}
         for _, table in self.tables():
             if table.keys:
                 found |= set(self._stray_partitions(table.path, len(table.keys), at))

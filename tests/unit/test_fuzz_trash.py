@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from tests.fuzz.effects import create_database
 from tests.fuzz.model import Model
+from tests.fuzz.steps import Outcome, Step
 
 CURRENT = "/user/hdfs/.Trash/Current"
 
@@ -24,3 +26,15 @@ def test_a_checkpoint_of_an_empty_trash_is_none() -> None:
     model = Model()
     model.checkpoint(CURRENT, "261125070000")
     assert model.kept == {}
+
+
+def test_a_directory_that_comes_back_for_a_database_that_lies_elsewhere_now_is_nobody_s() -> None:
+    model = Model()
+    managed = "/managed/d.db"
+    outcome = Outcome(location="/external/d.db", managed_location=managed)
+    create_database(model, Step("create_database", {"db": "d", "path": ""}), outcome)
+    assert model.strangers() == set()
+    model.databases.clear()
+    outcome = Outcome(location="/o1", managed_location=managed)
+    create_database(model, Step("create_database", {"db": "d", "path": "/o1"}), outcome)
+    assert model.strangers() == {"/external/d.db"}
