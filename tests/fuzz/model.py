@@ -231,6 +231,10 @@ class Model:
         for entry in self.journal:
             if entry.kind == "database" and entry.nodes.get(path, UNSEEN) == self.files.id(self.kept[path]):
                 wanted.update(entry.nodes)
+        for database in self.databases.values():
+            # Whether the mirror has seen in the meantime that both are gone, nobody knows.
+            if path in database.locations and not any(map(self.files.exists, database.locations)):
+                wanted |= {one: self.files.id(self.kept.get(one, "")) for one in database.locations}
         if any(one not in self.kept or self.files.id(self.kept[one]) != node for one, node in wanted.items()):
             return []
         return sorted(wanted) if all(map(self._can_bring_back, wanted)) else []

@@ -28,6 +28,17 @@ def test_a_checkpoint_of_an_empty_trash_is_none() -> None:
     assert model.kept == {}
 
 
+def test_a_database_that_lost_both_directories_gets_both_back() -> None:
+    model = Model()
+    both = ("/external/d.db", "/managed/d.db")
+    outcome = Outcome(location=both[0], managed_location=both[1])
+    create_database(model, Step("create_database", {"db": "d", "path": ""}), outcome)
+    model.keep(both[1], f"{CURRENT}{both[1]}")
+    assert model.back_with(both[1]) == [both[1]]
+    model.keep(both[0], f"{CURRENT}{both[0]}")
+    assert model.back_with(both[1]) == sorted(both)
+
+
 def test_a_directory_that_comes_back_for_a_database_that_lies_elsewhere_now_is_nobody_s() -> None:
     model = Model()
     managed = "/managed/d.db"
