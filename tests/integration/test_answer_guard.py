@@ -55,6 +55,9 @@ class Probe {
                 String which = why.contains("Write NULLS LAST") ? "last" : why.contains("Write NULLS FIRST") ? "first" : "bound";
                 return "REFUSED " + which;
             }
+            if (why.contains("a row around it")) {
+                return "REFUSED correlation";
+            }
             if (why.contains("INTERSECT")) {
                 return "REFUSED intersect";
             }
@@ -213,6 +216,45 @@ STATEMENTS = {
     "SELECT k, count(*) FROM t WHERE k <=> v AND k IS NOT NULL GROUP BY ROLLUP (k)": "WITHOUT_INFERENCE",
     "SELECT k FROM nulls": "WITHOUT_PROPAGATION",
     "SELECT k FROM t WHERE k = v AND k IS NOT NULL": "AS_IS",
+    # Rule "correlation": what may be true of a NULL around the subquery.
+    **{
+        f"SELECT a FROM t x WHERE {form.format(condition)}": "REFUSED correlation"
+        for form in (
+            "EXISTS (SELECT 1 FROM u y WHERE {})",
+            "NOT EXISTS (SELECT 1 FROM u y WHERE {})",
+            "v > (SELECT max(w) FROM u y WHERE {})",
+        )
+        for condition in (
+            "y.k = x.k OR y.b = x.v",
+            "y.k = x.k OR x.k IS NULL",
+            "y.k IN (x.k, x.v)",
+            "y.k = x.k AND (y.b = x.v OR x.v IS NULL)",
+            "y.k < coalesce(x.k, 5)",
+            "NOT (y.k < x.k AND y.b < x.v)",
+            "y.k NOT BETWEEN x.k AND 7",
+        )
+    },
+    **{
+        f"SELECT a FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE {condition})": "AS_IS"
+        for condition in (
+            "y.k = x.k AND y.b <> x.v",
+            "y.k = coalesce(x.k, 1)",
+            "y.k = x.k AND x.v IS NULL",
+            "y.k + 1 > CAST(x.k AS BIGINT) * 2 AND NOT (y.b = upper(x.a))",
+            "y.k BETWEEN x.k AND x.v",
+            "(y.k = x.k AND y.b = 1) OR (y.k = x.k AND y.w = 2)",
+            "y.k = x.k AND (y.b = 1 OR x.k > y.w)",
+            "y.k = 1 OR y.b = 2",
+            "x.k NOT IN (y.k, 1)",
+        )
+    },
+    "SELECT a FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.k <=> x.k)": "WITHOUT_PROPAGATION",
+    "SELECT a FROM t x WHERE v IN (SELECT w FROM u y WHERE y.k <=> x.k)": "WITHOUT_PROPAGATION",
+    "SELECT a FROM t x WHERE v NOT IN (SELECT w FROM u y WHERE y.k <=> x.k)": "REFUSED correlation",
+    "SELECT a, (SELECT max(w) FROM u y WHERE y.k IS NOT DISTINCT FROM x.k) FROM t x": "REFUSED correlation",
+    "SELECT a FROM t x WHERE v IS NOT NULL AND EXISTS (SELECT 1 FROM u y WHERE y.k = v OR y.b > 1)": "AS_IS",
+    "SELECT a FROM t x WHERE s = 'p' AND EXISTS (SELECT 1 FROM u y WHERE y.k = v OR y.b > 1)": "REFUSED correlation",
+    "SELECT a FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.k = x.k) OR EXISTS (SELECT 1 FROM u y WHERE y.b = x.v)": "AS_IS",
     # Rule "frames": RANGE with a number for a bound.
     **{
         f"SELECT sum(v) OVER (ORDER BY k RANGE BETWEEN {bounds}) FROM t WHERE k IS NOT NULL": "REFUSED bound"

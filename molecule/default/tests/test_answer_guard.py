@@ -106,6 +106,32 @@ def test_a_null_is_not_let_pass_beside_a_comparison_that_is_true_of_it(session: 
     assert ordered(rows) == [(1,), (2,)]
 
 
+@pytest.mark.parametrize("kind", ["orc", "acid"])
+def test_the_greatest_double_has_all_its_digits(session: HiveSession, kind: str) -> None:
+    """The metastore keeps four digits of its fraction."""
+    stored = "STORED AS ORC" + (" TBLPROPERTIES ('transactional'='true')" if kind == "acid" else "")
+    session.execute("CREATE DATABASE IF NOT EXISTS guarded")
+    try:
+        session.execute(f"CREATE TABLE guarded.t (f DOUBLE) {stored}")
+        session.execute("CREATE VIEW guarded.v AS SELECT max(f) AS most, min(f) AS least FROM guarded.t")
+        session.execute("INSERT INTO guarded.t VALUES (19.99999), (0.00004)")
+        assert session.execute("SELECT max(f), min(f) FROM guarded.t") == [(19.99999, 0.00004)]
+        assert session.execute("SELECT most, least FROM guarded.v") == [(19.99999, 0.00004)]
+    finally:
+        session.execute("DROP DATABASE guarded CASCADE")
+
+
+def test_a_row_with_a_null_finds_what_a_subquery_has_for_it(session: HiveSession) -> None:
+    rows = "(SELECT stack(3, 1, 1, 2, CAST(NULL AS INT), CAST(NULL AS INT), 2) AS (k, j)) x"
+    with pytest.raises(
+        HiveError, match=r"Answer guard: a subquery may be true of a row around it whose x\.[jk] is NULL"
+    ):
+        session.execute(f"SELECT k FROM {rows} WHERE EXISTS (SELECT 1 FROM {OTHER} WHERE w.k = x.k OR w.k = x.j)")
+    each = "EXISTS (SELECT 1 FROM {} WHERE w.k = x.{})"
+    found = session.execute(f"SELECT k, j FROM {rows} WHERE {each.format(OTHER, 'k')} OR {each.format(OTHER, 'j')}")
+    assert ordered(found) == ordered([(1, 1), (2, None), (None, 2)])
+
+
 NEAR = "RANGE BETWEEN {} PRECEDING AND {} FOLLOWING"
 
 

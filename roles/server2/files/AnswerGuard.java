@@ -73,6 +73,13 @@ import org.slf4j.LoggerFactory;
  * <p>Rule "nulls": the step that propagates constants takes k IS NOT NULL for implied by a comparison of k beside it, and drops it. The
  * comparison &lt;=&gt; is true of NULLs. A statement that has it is planned without that step.
  *
+ * <p>Rule "correlation": a row of the query around a subquery is joined to what the subquery has for its columns by =, which is never
+ * true of NULL (CALCITE-6962). So a row with a NULL finds nothing where the subquery's WHERE may be true of it: below OR, with &lt;=&gt;, IS
+ * NULL, coalesce. Comparisons joined by AND are never true of NULL.
+ *
+ * <p>Rule "extremes": the metastore keeps the least and the greatest DOUBLE of a column with four digits of its fraction. A statement
+ * with min or max is not answered from statistics.
+ *
  * <p>Rule "frames": RANGE with a number for a bound. Hive drops the fraction of a distance between decimals or timestamps, and ignores
  * the number for texts (HIVE-24762). It takes the session's default for the window's order of NULLs. A first row that follows, or a
  * last row that precedes, is one whose distance is greater than the number, instead of at least the number. No setting avoids
@@ -87,6 +94,14 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
 
     private static final Set<Integer> INTERSECTIONS = Set.of(HiveParser.TOK_INTERSECTALL, HiveParser.TOK_INTERSECTDISTINCT,
         HiveParser.TOK_EXCEPTALL, HiveParser.TOK_EXCEPTDISTINCT);
+
+    private static final Set<Integer> COMPARISONS = Set.of(HiveParser.EQUAL, HiveParser.NOTEQUAL, HiveParser.LESSTHAN, HiveParser.GREATERTHAN,
+        HiveParser.LESSTHANOREQUALTO, HiveParser.GREATERTHANOREQUALTO, HiveParser.KW_LIKE, HiveParser.KW_RLIKE, HiveParser.KW_REGEXP);
+    private static final Set<Integer> ARITHMETIC =
+        Set.of(HiveParser.PLUS, HiveParser.MINUS, HiveParser.STAR, HiveParser.DIVIDE, HiveParser.MOD, HiveParser.DIV);
+    /** Functions that are NULL if an argument is. */
+    private static final Set<String> STRICT = Set.of("abs", "add_months", "ceil", "concat", "date_add", "date_sub", "datediff", "day", "floor",
+        "last_day", "length", "lower", "month", "round", "substr", "substring", "to_date", "trim", "trunc", "upper", "year");
 
     private static final Set<String> AGGREGATES = Set.of("count", "sum", "min", "max", "avg");
     /** The types of keys whose distance Hive compares with a number as it is. */
@@ -126,7 +141,11 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         }
         try {
             boolean nullsLast = conf.getBoolean(NULLS_LAST, true);
-            Verdict verdict = judge(tree, name -> look(context, name), nullsLast);
+            Statement statement = new Statement(name -> look(context, name), nullsLast);
+            Verdict verdict = statement.judge(tree);
+            if (statement.extremes) {
+                conf.setBoolean("hive.compute.query.using.stats", false);
+            }
             if (verdict != Verdict.AS_IS) {
                 conf.setBoolean("hive.optimize.constant.propagation", false);
             }
@@ -301,6 +320,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private boolean distinct;
         private boolean intersection;
         private boolean nullSafe;
+        private boolean extremes;
         private int depth;
 
         Statement(Catalog catalog, boolean nullsLast) {
@@ -312,6 +332,9 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             collect(tree);
             for (ASTNode window : windows) {
                 refuseFrame(window);
+            }
+            for (ASTNode subquery : subqueries) {
+                refuseCorrelation(subquery);
             }
             if (!subtotals) {
                 return nullSafe ? Verdict.WITHOUT_PROPAGATION : Verdict.AS_IS;
@@ -372,6 +395,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             distinct |= type == HiveParser.TOK_FUNCTIONDI;
             intersection |= INTERSECTIONS.contains(type);
             nullSafe |= type == HiveParser.EQUAL_NS;
+            extremes |= named(node, "min") || named(node, "max");
             if (type == HiveParser.TOK_SUBQUERY_EXPR && node.getChildCount() > 1) {
                 subqueries.add(node);
             }
@@ -869,10 +893,159 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
         }
 
+        /** Refuses a subquery whose WHERE may be true of a column of the query around it that is NULL, and needs that column for it. */
+        private void refuseCorrelation(ASTNode subquery) throws SemanticException {
+            ASTNode query = (ASTNode) subquery.getChild(1);
+            ASTNode block = block(subquery);
+            if (block == null) {
+                return;
+            }
+            Scope own = scope(query, null);
+            Scope around = scope((ASTNode) block.getParent(), null);
+            for (ASTNode insert : children(query)) {
+                for (ASTNode clause : children(insert)) {
+                    if (clause.getType() == HiveParser.TOK_WHERE) {
+                        refuseCorrelation((ASTNode) clause.getChild(0), own, around, block, existential(subquery));
+                    }
+                }
+            }
+        }
+
+        private void refuseCorrelation(ASTNode where, Scope own, Scope around, ASTNode block, boolean existential)
+                throws SemanticException {
+            Map<String, ASTNode> needed = new HashMap<>();
+            Deque<ASTNode> open = new ArrayDeque<>(List.of(where));
+            while (!open.isEmpty()) {
+                ASTNode term = open.pop();
+                if (term.getType() == HiveParser.KW_AND) {
+                    children(term).forEach(open::push);
+                } else if (!joins(term, own, around, existential)) {
+                    columns(term, own, around, needed, null);
+                }
+            }
+            if (needed.isEmpty()) {
+                return;
+            }
+            needed.keySet().removeAll(rejected(where, own, around));
+            for (Map.Entry<String, ASTNode> column : needed.entrySet()) {
+                if (!neverNull(column.getValue(), block, 0)) {
+                    throw refusal("a subquery may be true of a row around it whose " + column.getKey() + " is NULL (OR, IS NULL, <=>, coalesce), and "
+                        + "CBO loses that row. Write one subquery for each side of OR, or a JOIN, or say " + column.getKey()
+                        + " IS NOT NULL in the WHERE around the subquery.");
+                }
+            }
+        }
+
+        /** Whether a term is a condition of the join itself: about the row around it alone, or = of an expression of each side. */
+        private boolean joins(ASTNode term, Scope own, Scope around, boolean existential) {
+            if (side(term, own, around) == 2) {
+                return true;
+            }
+            boolean equal = term.getType() == HiveParser.EQUAL || existential && term.getType() == HiveParser.EQUAL_NS;
+            return equal && side((ASTNode) term.getChild(0), own, around) != 3 && side((ASTNode) term.getChild(1), own, around) != 3;
+        }
+
+        /** What an expression has columns of: 1 the subquery's, 2 those around it, 3 both. */
+        private int side(ASTNode node, Scope own, Scope around) {
+            Map<String, ASTNode> outer = new HashMap<>();
+            Map<String, ASTNode> inner = new HashMap<>();
+            columns(node, own, around, outer, inner);
+            return (inner.isEmpty() ? 0 : 1) + (outer.isEmpty() ? 0 : 2);
+        }
+
+        /** Adds the columns around a subquery that an expression names, and the others. */
+        private void columns(ASTNode node, Scope own, Scope around, Map<String, ASTNode> outer, Map<String, ASTNode> inner) {
+            if (column(node) != null) {
+                if (outside(node, own, around)) {
+                    outer.put(label(node), node);
+                } else if (inner != null) {
+                    inner.put(label(node), node);
+                }
+            } else if (node.getType() != HiveParser.TOK_SUBQUERY_EXPR) {
+                for (ASTNode child : children(node)) {
+                    columns(child, own, around, outer, inner);
+                }
+            }
+        }
+
+        private static boolean outside(ASTNode column, Scope own, Scope around) {
+            String name = table(column).isEmpty() ? column(column) : table(column);
+            return !seen(name, own) && seen(name, around);
+        }
+
+        private static String label(ASTNode column) {
+            return table(column).isEmpty() ? column(column) : table(column) + "." + column(column);
+        }
+
+        /** The columns around a subquery of which a condition is never true if they are NULL. */
+        private Set<String> rejected(ASTNode condition, Scope own, Scope around) {
+            int type = condition.getType();
+            if (type == HiveParser.KW_AND || COMPARISONS.contains(type)) {
+                Set<String> all = new HashSet<>();
+                for (ASTNode child : children(condition)) {
+                    all.addAll(type == HiveParser.KW_AND ? rejected(child, own, around) : strict(child, own, around));
+                }
+                return all;
+            }
+            if (type == HiveParser.KW_OR) {
+                Set<String> both = rejected((ASTNode) condition.getChild(0), own, around);
+                both.retainAll(rejected((ASTNode) condition.getChild(1), own, around));
+                return both;
+            }
+            if (type == HiveParser.KW_NOT) {
+                ASTNode term = (ASTNode) condition.getChild(0);
+                return COMPARISONS.contains(term.getType()) || named(term, "in") ? strict(term, own, around) : new HashSet<>();
+            }
+            if (named(condition, "in") || named(condition, "isnotnull")) {
+                return strict((ASTNode) condition.getChild(1), own, around);
+            }
+            if (named(condition, "between")) {
+                Set<String> all = strict((ASTNode) condition.getChild(2), own, around);
+                if (condition.getChild(1).getType() == HiveParser.KW_FALSE) {
+                    all.addAll(strict((ASTNode) condition.getChild(3), own, around));
+                    all.addAll(strict((ASTNode) condition.getChild(4), own, around));
+                }
+                return all;
+            }
+            return strict(condition, own, around);
+        }
+
+        /** The columns around a subquery with which an expression is NULL. */
+        private Set<String> strict(ASTNode node, Scope own, Scope around) {
+            Set<String> all = new HashSet<>();
+            int type = node.getType();
+            boolean cast = type == HiveParser.TOK_FUNCTION && node.getChildCount() == 2 && node.getChild(0).getType() != HiveParser.Identifier;
+            if (column(node) != null) {
+                if (outside(node, own, around)) {
+                    all.add(label(node));
+                }
+            } else if (ARITHMETIC.contains(type) || COMPARISONS.contains(type) || named(node, "in") || cast
+                || type == HiveParser.TOK_FUNCTION && STRICT.contains(text(node.getChild(0)))) {
+                for (ASTNode child : children(node)) {
+                    all.addAll(strict(child, own, around));
+                }
+            }
+            return all;
+        }
+
+        private static boolean named(ASTNode node, String name) {
+            return node.getType() == HiveParser.TOK_FUNCTION && text(node.getChild(0)).equals(name);
+        }
+
+        /** Whether a subquery is EXISTS, NOT EXISTS or IN: it adds nothing to the rows around it. */
+        private static boolean existential(ASTNode subquery) {
+            String kind = kind(subquery);
+            return kind.equals("exists") || (kind.equals("in") || kind.equals("kw_in")) && subquery.getParent().getType() != HiveParser.KW_NOT;
+        }
+
+        private static String kind(ASTNode subquery) {
+            ASTNode operator = (ASTNode) subquery.getChild(0);
+            return operator.getChildCount() == 0 ? "" : text(operator.getChild(0));
+        }
+
         /** Whether Hive answers a subquery rightly without CBO: IN or EXISTS, alone among the terms that WHERE joins by AND. */
         private static boolean plain(ASTNode subquery) {
-            ASTNode operator = (ASTNode) subquery.getChild(0);
-            String kind = operator.getChildCount() == 0 ? "" : text(operator.getChild(0));
+            String kind = kind(subquery);
             if (!(kind.equals("in") || kind.equals("kw_in") || kind.equals("exists")) || holds((ASTNode) subquery.getChild(1))) {
                 return false;
             }
