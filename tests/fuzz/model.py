@@ -251,8 +251,11 @@ class Model:
             # About to be removed, but for another directory that comes in time: nobody can tell.
             if is_below(one, path) and self.files.id(place + one[len(path) :]) not in (None, self._seen.get(one)):
                 return False
-        # Whose name something has that is about to go, and may come back before: nobody can tell which of them gets it.
-        if any(self._is_going(entry) for entry in self.journal for one in entry.nodes if is_below(one, path)):
+        # Whose name something has that is about to go, and may come back before, or another one that is about to come back:
+        # nobody can tell which of them gets it.
+        coming = {_place(entry) for entry in self.returning()}
+        wanted = [entry for entry in self.journal for one in entry.nodes if is_below(one, path)]
+        if any(self._is_going(entry) or _place(entry) in coming for entry in wanted):
             return False
         return self.files.exists(place) and self.files.exists(path.rpartition("/")[0])
 
@@ -400,3 +403,14 @@ class Model:
                 known.name, known.path = name, path
         for values in [values for values in table.partitions if values not in found]:
             del table.partitions[values]
+
+
+def _place(entry: Entry) -> tuple[object, ...]:
+    """The name that an object had, and in what."""
+    match entry.content:
+        case Database() as database:
+            return (database.name,)
+        case Table() as table:
+            return (entry.database, table.name)
+        case Partition() as partition:
+            return (entry.database, entry.table, partition.values)
