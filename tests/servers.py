@@ -113,7 +113,8 @@ def run_mariadb(directory: Path, settings: Sequence[str] = SMALL) -> Iterator[Ma
         pytest.skip("no MariaDB: apt-get install mariadb-server-core mariadb-client")
     user = ["--user=root"] if os.geteuid() == 0 else []
     data, log = directory / "data", directory / "log"
-    subprocess.run(
+    directory.mkdir(parents=True, exist_ok=True)
+    made = subprocess.run(
         [
             install,
             "--no-defaults",
@@ -122,10 +123,11 @@ def run_mariadb(directory: Path, settings: Sequence[str] = SMALL) -> Iterator[Ma
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
         ],
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.STDOUT,
+        check=False,
+        capture_output=True,
+        text=True,
     )
+    assert made.returncode == 0, made.stdout + made.stderr
     found = MariaDB(directory, str(directory / "s"), free_port())
     argv = [
         server,

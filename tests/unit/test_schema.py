@@ -320,6 +320,23 @@ def test_a_part_that_is_missing_is_noticed_and_made(applied: Metastore) -> None:
         assert applied.picture() == before, damage
 
 
+# --- statistics -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", ["TAB_COL_STATS", "PART_COL_STATS"])
+def test_the_extremes_of_doubles_keep_their_digits_and_their_size(stock: Metastore, table: str) -> None:
+    fill(stock)
+    before = stock.picture()
+    schema.apply(stock.server, stock.names)
+    extremes = f"SELECT DOUBLE_LOW_VALUE, DOUBLE_HIGH_VALUE FROM {table} LIMIT 1"
+    stock.execute(f"UPDATE {table} SET DOUBLE_LOW_VALUE = 0.00004, DOUBLE_HIGH_VALUE = 1e300")
+    assert stock.execute(extremes) == [(0.00004, 1e300)]
+    # The stock columns have four digits, and none of their size.
+    schema.remove(stock.server, stock.names)
+    assert stock.execute(extremes) == [(0.0, None)]
+    assert stock.picture() == before
+
+
 # --- interrupted --------------------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hopshive.foreign_keys import ForeignKey, outgoing
 from hopshive.schema.cascades import DATABASE_KEY, INODE_KEY, in_one_piece
+from hopshive.schema.doubles import beyond
 from hopshive.schema.errors import SchemaError
 from hopshive.schema.texts import ForeignText, foreign_texts
 
@@ -107,6 +108,8 @@ class Catalogue:
     prefixes: Mapping[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
     # Read for the way back only.
     foreign_texts: tuple[ForeignText, ...] = ()
+    # Statistics that the stock columns cannot hold, by table and column; for the way back only.
+    beyond: tuple[tuple[str, str], ...] = ()
     # On NDB, of each column that lies outside of its row: the length of its longest value, in characters or bytes.
     longest: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
@@ -169,6 +172,7 @@ def read(tx: Transaction, database: str, *, back: bool = False) -> Catalogue:
         collations=collations,
         row_formats=row_formats,
         foreign_texts=foreign_texts(tx, columns, indexes) if back else (),
+        beyond=beyond(tx, columns) if back else (),
         longest=_longest(tx, columns, foreign_keys) if engine == NDB else {},
     )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from hopshive.schema.cascades import in_one_piece
 from hopshive.schema.catalogue import NDB
+from hopshive.schema.doubles import MARK
 from hopshive.schema.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     from hopshive.schema.catalogue import Catalogue, Column
 
-# The comment of a column that was narrowed: this and its stock type.
-MARK = "hopshive: stock "
 # Bytes of a row: NDB allows 30,000 (NDB_MAX_TUPLE_SIZE); the rest is for the columns' heads and for those that are added.
 _ROW = 29_000
 # Bytes of a column that is no text, and of the length of one that is.

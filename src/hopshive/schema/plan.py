@@ -33,6 +33,7 @@ from hopshive.schema.catalogue import (
     Trigger,
     require_metastore,
 )
+from hopshive.schema.doubles import forgotten, whole
 from hopshive.schema.errors import SchemaError
 from hopshive.schema.narrowing import narrowings, widenings
 from hopshive.schema.stock_keys import missing_keys
@@ -97,7 +98,7 @@ def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
     inode_columns = _inode_columns(found, names, wanted)
     lost, found = _lost_keys(found)
     changes = to_cascade(found.foreign_keys)
-    narrowed = [*narrowings(found), *conversions(found)]
+    narrowed = [*narrowings(found), *conversions(found), *whole(found)]
     inode, database = _inode_link(found, names, inode_columns), _database_link(found)
     # A trigger that names a column which goes would let each UPDATE fail.
     remade = inode.remade or database.remade
@@ -155,6 +156,7 @@ def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[State
     statements += _renamed(found, to_stock(found.foreign_keys))
     if STATISTICS_INDEX in found.indexes.get("PART_COL_STATS", {}):
         statements.append(_alter("PART_COL_STATS", [f"DROP KEY {STATISTICS_INDEX}"]))
+    statements += map(Statement, forgotten(found))
     statements += [_alter(table, clauses) for table, clauses in (*widenings(found), *reversions(found))]
     if purge:
         schema = names.inodes.partition(".")[0]
