@@ -77,6 +77,9 @@ import org.slf4j.LoggerFactory;
  * true of NULL (CALCITE-6962). So a row with a NULL finds nothing where the subquery's WHERE may be true of it: below OR, with &lt;=&gt;, IS
  * NULL, coalesce. Comparisons joined by AND are never true of NULL.
  *
+ * <p>Rule "lateral": CBO gives the columns of LATERAL VIEW the table of those beside it (HIVE-29084). A condition about both is taken for
+ * one that was pushed down, and dropped. A statement that has one keeps its conditions where they are, whatever is pushed down.
+ *
  * <p>Rule "extremes": the metastore keeps the least and the greatest DOUBLE of a column with four digits of its fraction. A statement
  * with min or max is not answered from statistics.
  *
@@ -143,6 +146,9 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             boolean nullsLast = conf.getBoolean(NULLS_LAST, true);
             Statement statement = new Statement(name -> look(context, name), nullsLast);
             Verdict verdict = statement.judge(tree);
+            if (statement.lateral) {
+                conf.setBoolean("hive.ppd.remove.duplicatefilters", false);
+            }
             if (statement.extremes) {
                 conf.setBoolean("hive.compute.query.using.stats", false);
             }
@@ -321,6 +327,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private boolean intersection;
         private boolean nullSafe;
         private boolean extremes;
+        private boolean lateral;
         private int depth;
 
         Statement(Catalog catalog, boolean nullsLast) {
@@ -395,6 +402,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             distinct |= type == HiveParser.TOK_FUNCTIONDI;
             intersection |= INTERSECTIONS.contains(type);
             nullSafe |= type == HiveParser.EQUAL_NS;
+            lateral |= type == HiveParser.TOK_LATERAL_VIEW || type == HiveParser.TOK_LATERAL_VIEW_OUTER;
             extremes |= named(node, "min") || named(node, "max");
             if (type == HiveParser.TOK_SUBQUERY_EXPR && node.getChildCount() > 1) {
                 subqueries.add(node);
