@@ -126,11 +126,16 @@ def test_a_condition_about_a_lateral_view_and_its_table_holds(session: HiveSessi
     try:
         session.execute("CREATE EXTERNAL TABLE guarded.t (k INT, a ARRAY<INT>) STORED AS ORC")
         session.execute("INSERT INTO guarded.t SELECT 1, array(1, 2) UNION ALL SELECT 2, array(1, 2, 3)")
-        session.execute("CREATE VIEW guarded.v AS SELECT k, v FROM guarded.t LATERAL VIEW explode(a) e AS v WHERE v > k")
+        session.execute(
+            "CREATE VIEW guarded.v AS SELECT k, v FROM guarded.t LATERAL VIEW explode(a) e AS v WHERE v > k"
+        )
         exploded = "guarded.t LATERAL VIEW posexplode(a) e AS p, v"
         assert session.execute(f"SELECT count(*) FROM {exploded} WHERE v >= k") == [(4,)]
         assert session.execute(f"SELECT k, v FROM {exploded} WHERE p = k AND v > 1 ORDER BY k") == [(1, 2), (2, 3)]
-        assert session.execute(f"SELECT k FROM (SELECT k, v FROM {exploded}) z WHERE z.v = z.k ORDER BY k") == [(1,), (2,)]
+        assert session.execute(f"SELECT k FROM (SELECT k, v FROM {exploded}) z WHERE z.v = z.k ORDER BY k") == [
+            (1,),
+            (2,),
+        ]
         assert session.execute("SELECT * FROM guarded.v ORDER BY k") == [(1, 2), (2, 3)]
     finally:
         session.execute("DROP DATABASE guarded CASCADE")
