@@ -27,12 +27,14 @@ def session(host: Any) -> Iterator[HiveSession]:
 
 
 @contextmanager
-def stored(session: HiveSession, column: str, values: str) -> Iterator[str]:
-    """The name of a table of ORC with one column. What has no file is not vectorized, and planned otherwise."""
+def stored(
+    session: HiveSession, columns: str, values: str, form: str = "EXTERNAL", properties: str = ""
+) -> Iterator[str]:
+    """The name of a table of ORC with some rows. What has no file is not vectorized, and planned otherwise."""
     session.execute("CREATE DATABASE IF NOT EXISTS guarded")
     try:
-        session.execute(f"CREATE EXTERNAL TABLE guarded.t ({column}) STORED AS ORC")
-        session.execute(f"INSERT INTO guarded.t VALUES {values}")
+        session.execute(f"CREATE {form} TABLE guarded.t ({columns}) STORED AS ORC {properties}")
+        session.execute(f"INSERT INTO guarded.t {values if values.startswith('SELECT') else f'VALUES {values}'}")
         yield "guarded.t"
     finally:
         session.execute("DROP DATABASE guarded CASCADE")
@@ -106,39 +108,25 @@ def test_a_null_is_not_let_pass_beside_a_comparison_that_is_true_of_it(session: 
     assert ordered(rows) == [(1,), (2,)]
 
 
-@pytest.mark.parametrize("kind", ["orc", "acid"])
-def test_the_greatest_double_has_all_its_digits(session: HiveSession, kind: str) -> None:
-    """The metastore keeps four digits of its fraction."""
-    stored = "STORED AS ORC" + (" TBLPROPERTIES ('transactional'='true')" if kind == "acid" else "")
-    session.execute("CREATE DATABASE IF NOT EXISTS guarded")
-    try:
-        session.execute(f"CREATE TABLE guarded.t (f DOUBLE) {stored}")
-        session.execute("CREATE VIEW guarded.v AS SELECT max(f) AS most, min(f) AS least FROM guarded.t")
-        session.execute("INSERT INTO guarded.t VALUES (19.99999), (0.00004)")
-        assert session.execute("SELECT max(f), min(f) FROM guarded.t") == [(19.99999, 0.00004)]
+@pytest.mark.parametrize("properties", ["", "TBLPROPERTIES ('transactional'='true')"], ids=["orc", "acid"])
+def test_the_greatest_double_has_all_its_digits(session: HiveSession, properties: str) -> None:
+    """The stock schema keeps four digits of its fraction."""
+    with stored(session, "f DOUBLE", "(19.99999), (0.00004)", "", properties) as table:
+        session.execute(f"CREATE VIEW guarded.v AS SELECT max(f) AS most, min(f) AS least FROM {table}")
+        assert session.execute(f"SELECT max(f), min(f) FROM {table}") == [(19.99999, 0.00004)]
         assert session.execute("SELECT most, least FROM guarded.v") == [(19.99999, 0.00004)]
-    finally:
-        session.execute("DROP DATABASE guarded CASCADE")
 
 
 def test_a_condition_about_a_lateral_view_and_its_table_holds(session: HiveSession) -> None:
-    session.execute("CREATE DATABASE IF NOT EXISTS guarded")
-    try:
-        session.execute("CREATE EXTERNAL TABLE guarded.t (k INT, a ARRAY<INT>) STORED AS ORC")
-        session.execute("INSERT INTO guarded.t SELECT 1, array(1, 2) UNION ALL SELECT 2, array(1, 2, 3)")
-        session.execute(
-            "CREATE VIEW guarded.v AS SELECT k, v FROM guarded.t LATERAL VIEW explode(a) e AS v WHERE v > k"
-        )
-        exploded = "guarded.t LATERAL VIEW posexplode(a) e AS p, v"
+    rows = "SELECT 1, array(1, 2) UNION ALL SELECT 2, array(1, 2, 3)"
+    with stored(session, "k INT, a ARRAY<INT>", rows) as table:
+        exploded = f"{table} LATERAL VIEW posexplode(a) e AS p, v"
+        session.execute(f"CREATE VIEW guarded.v AS SELECT k, v FROM {exploded} WHERE v > k")
         assert session.execute(f"SELECT count(*) FROM {exploded} WHERE v >= k") == [(4,)]
         assert session.execute(f"SELECT k, v FROM {exploded} WHERE p = k AND v > 1 ORDER BY k") == [(1, 2), (2, 3)]
-        assert session.execute(f"SELECT k FROM (SELECT k, v FROM {exploded}) z WHERE z.v = z.k ORDER BY k") == [
-            (1,),
-            (2,),
-        ]
+        equal = f"SELECT k FROM (SELECT k, v FROM {exploded}) z WHERE z.v = z.k ORDER BY k"
+        assert session.execute(equal) == [(1,), (2,)]
         assert session.execute("SELECT * FROM guarded.v ORDER BY k") == [(1, 2), (2, 3)]
-    finally:
-        session.execute("DROP DATABASE guarded CASCADE")
 
 
 def test_a_row_with_a_null_finds_what_a_subquery_has_for_it(session: HiveSession) -> None:
