@@ -43,7 +43,9 @@ MOST_REFUSED = 0.1
     "--statement", "chosen", type=int, multiple=True, help="Only the statement of this number, several times."
 )
 @click.option("--only", type=click.Choice(["random", "tpcds"]), default=None, help="One of the two parts.")
-@click.option("--query", "queries", type=int, multiple=True, help="Only this query of TPC-DS, several times.")
+@click.option(
+    "--query", "queries", type=click.IntRange(1, 99), multiple=True, help="Only this query of TPC-DS, several times."
+)
 @click.option("--short", is_flag=True, help="Twenty queries of TPC-DS, those with most vertices among them.")
 @click.option("--without", default="", help=f"Features that no statement has: {', '.join(sorted(FEATURES))}.")
 @click.option("--set", "given", multiple=True, help="A setting of Hive for all statements, name=value, several times.")

@@ -43,7 +43,7 @@ NOTABLE = 1.25
 @click.option("--label", default="lab", show_default=True, help="The lab's label.")
 @click.option("--prefix", default="answers", show_default=True, help="Of the database, as `make answers` has it.")
 @click.option("--rounds", default=2, show_default=True, help="Runs of each query each way; the fastest counts.")
-@click.option("--query", "queries", type=int, multiple=True, help="Only this query, several times.")
+@click.option("--query", "queries", type=click.IntRange(1, 99), multiple=True, help="Only this query, several times.")
 @click.option("--docs/--no-docs", default=False, help="Write the table into docs/answers.md.")
 def main(label: str, prefix: str, rounds: int, queries: tuple[int, ...], docs: bool) -> None:
     """Ask a HiveServer2 beside a lab's own each query both ways, in turns; once before it counts."""
