@@ -25,7 +25,7 @@ from tests.answers.statements import (
     kinds,
     names,
 )
-from tests.answers.tables import TABLES
+from tests.answers.tables import COLUMNS, TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,17 +149,28 @@ class _Maker:
         window = self._with("windows", 0.3)
         lateral = isinstance(scope.source, Explode)
         columns = []
-        for at, kind in enumerate(wanted or self._kinds(scope)):
+        found = wanted or self._kinds(scope)
+        aliases = self._aliases(len(found), wanted)
+        for at, kind in enumerate(found):
             of = None
-            if kind not in NESTED and window and (at == 0 or self.rng.random() < 0.3):
+            if wanted and kind not in NESTED and self.rng.random() < 0.2:
+                # A branch of a set operation says which one it is, and has no more than NULL for what it lacks.
+                of = self._literal(kind) if self.rng.random() < 0.5 else Expr(kind, "null")
+            elif kind not in NESTED and window and (at == 0 or self.rng.random() < 0.3):
                 of = self._window(kind, scope)
             elif not at and kind in SCALARS and depth == 2 and not lateral and self._with("subqueries", 0.06):
                 of = self._scalar(kind, scope, depth)
-            columns.append(Column(of or self._expr(kind, scope, 2), f"c{at}"))
+            columns.append(Column(of or self._expr(kind, scope, 2), aliases[at]))
         # Hive takes no subquery among the columns of a DISTINCT.
         plain = not any(one.of.kind in NESTED or one.of.op == "scalar" for one in columns)
         distinct = plain and self._with("distinct", 0.2)
         return Select(tuple(columns), scope.source, self._where(scope, depth), distinct=distinct)
+
+    def _aliases(self, count: int, wanted: tuple[Kind, ...]) -> Sequence[str]:
+        """Names of their own, or those of columns of the tables, but for the branches of a set operation."""
+        if wanted or self.rng.random() < 0.8:
+            return [f"c{at}" for at in range(count)]
+        return self.rng.sample(list(COLUMNS), count)
 
     def _kinds(self, scope: _Scope) -> list[Kind]:
         found = [self.rng.choice(SCALARS) for _ in range(self.rng.randint(1, 4))]
@@ -176,14 +187,16 @@ class _Maker:
                 keys.append(key)
         group = self._group(keys) if keys else None
         columns = []
-        for at, kind in enumerate(wanted or [self.rng.choice(SCALARS) for _ in range(self.rng.randint(1, 4))]):
+        found = wanted or [self.rng.choice(SCALARS) for _ in range(self.rng.randint(1, 4))]
+        aliases = self._aliases(len(found), wanted)
+        for at, kind in enumerate(found):
             fitting = [key for key in keys if key.kind == kind]
             if fitting and self.rng.random() < 0.65:
-                columns.append(Column(self.rng.choice(fitting), f"c{at}"))
+                columns.append(Column(self.rng.choice(fitting), aliases[at]))
             elif group and group.how != "plain" and kind == "int" and self.rng.random() < 0.2:
-                columns.append(Column(Expr("int", "grouping", (self.rng.choice(keys),)), f"c{at}"))
+                columns.append(Column(Expr("int", "grouping", (self.rng.choice(keys),)), aliases[at]))
             else:
-                columns.append(Column(self._aggregate(kind, scope, 1), f"c{at}"))
+                columns.append(Column(self._aggregate(kind, scope, 1), aliases[at]))
         if not wanted and keys and self.rng.random() < 0.7:
             columns += [Column(key, f"g{at}") for at, key in enumerate(keys) if all(key != one.of for one in columns)]
         having = self._having(scope, keys) if self.rng.random() < 0.25 else None
@@ -330,6 +343,8 @@ class _Maker:
         if keys and self.rng.random() < 0.4:
             # Of a subtotal a key is NULL, whatever WHERE says.
             return Expr("boolean", self.rng.choice(("is null", "is not null")), (self.rng.choice(keys),))
+        if self.rng.random() < 0.1:
+            return Expr("boolean", "null")
         kind: Kind = self.rng.choice(("int", "int", "decimal", "string", "date"))
         of = self._aggregate(kind, scope, 0)
         if self.rng.random() < 0.2:

@@ -30,7 +30,7 @@ CURES = (
     ("hive.vectorized.complex.types.enabled", "false"),
     ("hive.auto.convert.join", "false"),
     ("hive.optimize.topnkey", "false"),
-    ("hive.cbo.rule.exclusion.regex", ".*(ReduceExpressions|PullUpConstants|PushTransitivePredicates).*"),
+    ("hive.cbo.rule.exclusion.regex", ".*(ReduceExpressions|PullUpConstants|PushTransitivePredicates|Empty).*"),
     ("hive.optimize.shared.work", "false"),
     ("hive.optimize.ppd", "false"),
     ("hive.optimize.constant.propagation", "false"),

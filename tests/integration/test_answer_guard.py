@@ -41,7 +41,6 @@ class Probe {
             case "near": return new AnswerGuard.Source(Set.of("s"),
                 "SELECT sum(v) OVER (ORDER BY k DESC RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s FROM t", false);
             case "filled": return new AnswerGuard.Source(Set.of("k", "v"), "SELECT k, v FROM t WHERE k IS NOT NULL", false);
-            case "nulls": return new AnswerGuard.Source(Set.of("k"), "SELECT k FROM t WHERE k <=> v AND k IS NOT NULL", false);
             default: return null;
         }
     }
@@ -58,13 +57,17 @@ class Probe {
             if (why.contains("a row around it")) {
                 return "REFUSED correlation";
             }
-            if (why.contains("INTERSECT")) {
-                return "REFUSED intersect";
+            if (why.contains("NOT IN (SELECT ..)")) {
+                return "REFUSED absent";
             }
-            if (why.contains("SELECT DISTINCT")) {
-                return "REFUSED duplicates";
+            if (why.contains("ORDER BY sorts")) {
+                return "REFUSED order";
             }
-            return why.contains("DISTINCT") ? "REFUSED distinct" : "REFUSED subquery";
+            if (why.contains("without CBO")) {
+                return "REFUSED " + (why.contains("INTERSECT") ? "intersect" : "subquery")
+                    + (why.contains("such as count(*)") ? " sets" : why.contains("single row") ? " row" : "");
+            }
+            return "REFUSED " + (why.contains("SELECT DISTINCT") ? "duplicates" : "distinct");
         }
     }
 
@@ -204,18 +207,94 @@ STATEMENTS = {
     "SELECT k, count(*) OVER () FROM (SELECT k FROM t GROUP BY ROLLUP (k)) y GROUP BY k": "WITHOUT_CBO",
     "SELECT k, sum(sum(c)) OVER () FROM (SELECT k, count(*) c FROM t GROUP BY ROLLUP (k)) y GROUP BY k": "WITHOUT_INFERENCE",
     "SELECT a, count(*) FROM t GROUP BY ROLLUP (a) UNION SELECT a, 0 FROM t": "WITHOUT_INFERENCE",
-    "SELECT a, 1 FROM t WHERE v > (SELECT avg(w) FROM u) GROUP BY ROLLUP (a) UNION SELECT 'x', 0": "WITHOUT_INFERENCE",
+    "SELECT a, count(*) FROM t WHERE v > (SELECT avg(w) FROM u) GROUP BY ROLLUP (a) UNION SELECT 'x', 0": "WITHOUT_INFERENCE",
     "SELECT DISTINCT k FROM (SELECT k FROM t GROUP BY ROLLUP (k) UNION SELECT k FROM u) y": "WITHOUT_CBO",
     "SELECT DISTINCT k FROM (SELECT k FROM t GROUP BY ROLLUP (k)) y WHERE k > (SELECT avg(w) FROM u)": "REFUSED subquery",
     "SELECT DISTINCT k FROM t GROUP BY ROLLUP (k)": "REFUSED duplicates",
-    # Rule "nulls": IS NOT NULL beside a comparison that is true of NULLs.
-    "SELECT k FROM t WHERE k <=> v AND k IS NOT NULL": "WITHOUT_PROPAGATION",
-    "SELECT k FROM t WHERE k IS NOT DISTINCT FROM v AND k IS NOT NULL": "WITHOUT_PROPAGATION",
-    "SELECT k FROM t WHERE NOT (k IS DISTINCT FROM v) AND k IS NOT NULL": "WITHOUT_PROPAGATION",
-    "SELECT t.k FROM t JOIN u ON t.k <=> u.k WHERE t.k IS NOT NULL": "WITHOUT_PROPAGATION",
-    "SELECT k, count(*) FROM t WHERE k <=> v AND k IS NOT NULL GROUP BY ROLLUP (k)": "WITHOUT_INFERENCE",
-    "SELECT k FROM nulls": "WITHOUT_PROPAGATION",
-    "SELECT k FROM t WHERE k = v AND k IS NOT NULL": "AS_IS",
+    # Rule "rows": what CBO takes for unique or empty.
+    **dict.fromkeys(
+        (
+            "SELECT 'x' FROM (SELECT min(s) AS c FROM t) y GROUP BY length(c)",
+            "SELECT 'x' FROM (SELECT DISTINCT c FROM (SELECT collect_set(s) AS c FROM t) y) z",
+            "SELECT c FROM (SELECT c FROM (SELECT count(*) AS c FROM t) y WHERE c > 1) z GROUP BY c",
+            "WITH y AS (SELECT min(s) AS c FROM t HAVING min(s) > 'a') SELECT 'x' FROM y GROUP BY c",
+            "SELECT a FROM t GROUP BY ROLLUP (a)",
+            "SELECT a, grouping(a) FROM t GROUP BY CUBE (a) ORDER BY a",
+            "SELECT a, 1 FROM t GROUP BY ROLLUP (a) UNION ALL SELECT a, 1 FROM t",
+            "SELECT a FROM (SELECT a, count(*) AS c FROM t GROUP BY ROLLUP (a)) y",
+            "SELECT max(a) FROM (SELECT a, count(*) AS c FROM t GROUP BY ROLLUP (a)) y",
+        ),
+        "WITHOUT_CBO",
+    ),
+    **dict.fromkeys(
+        (
+            "SELECT a, count(*) FROM t GROUP BY ROLLUP (a)",
+            "SELECT a FROM t GROUP BY ROLLUP (a) HAVING count(*) > 1",
+            "SELECT * FROM (SELECT a, count(*) AS c FROM t GROUP BY ROLLUP (a)) y",
+            "SELECT a FROM (SELECT a, count(*) AS c FROM t GROUP BY ROLLUP (a)) y WHERE c > 1",
+            "SELECT a, count(*) FROM t GROUP BY ROLLUP (a) UNION ALL SELECT a, 1 FROM t",
+        ),
+        "WITHOUT_INFERENCE",
+    ),
+    **dict.fromkeys(
+        (
+            "SELECT a FROM (SELECT a, min(s) AS c FROM t GROUP BY a) y GROUP BY a",
+            "SELECT 'x' FROM (SELECT min(s) OVER () AS c FROM t) y GROUP BY c",
+            "SELECT 'x' FROM (SELECT min(s) AS c FROM t UNION ALL SELECT s FROM t) y GROUP BY c",
+            "SELECT 'x' FROM (SELECT min(s) AS c FROM t) y UNION SELECT 'w'",
+            "SELECT 'x' FROM (SELECT min(s) AS c FROM t) y",
+        ),
+        "AS_IS",
+    ),
+    "SELECT a FROM t GROUP BY ROLLUP (a) EXCEPT SELECT a FROM t": "REFUSED intersect sets",
+    "SELECT a FROM t WHERE v > (SELECT avg(w) FROM u) GROUP BY ROLLUP (a)": "REFUSED subquery sets",
+    "SELECT DISTINCT c FROM (SELECT count(*) AS c FROM t) y WHERE c > (SELECT avg(w) FROM u)": "REFUSED subquery row",
+    # Rule "absent": NOT IN where Hive plans without CBO.
+    **dict.fromkeys(
+        (
+            "SELECT k FROM (SELECT k FROM t DISTRIBUTE BY k) y WHERE k NOT IN (SELECT k FROM u)",
+            "SELECT k FROM t LATERAL VIEW OUTER explode(array(v)) e AS j WHERE NOT k IN (SELECT b FROM u)",
+            "SELECT k FROM (SELECT TRANSFORM (k) USING 'cat' AS (k INT) FROM t) y WHERE k NOT IN (SELECT k FROM u)",
+            "FROM t INSERT INTO n SELECT k WHERE k NOT IN (SELECT b FROM u) INSERT INTO m SELECT a",
+        ),
+        "REFUSED absent",
+    ),
+    **dict.fromkeys(
+        (
+            "SELECT k FROM t WHERE k NOT IN (SELECT b FROM u)",
+            "SELECT k, count(*) OVER (PARTITION BY k) FROM t WHERE k NOT IN (SELECT b FROM u)",
+            "SELECT k FROM (SELECT k FROM t DISTRIBUTE BY k) y WHERE k IN (SELECT b FROM u)",
+            "SELECT k FROM (SELECT k FROM t DISTRIBUTE BY k) y WHERE k IS NOT NULL AND k NOT IN (SELECT b FROM u)",
+            "SELECT k FROM (SELECT k FROM t DISTRIBUTE BY k) y WHERE 5 NOT IN (SELECT b FROM u)",
+        ),
+        "AS_IS",
+    ),
+    # Rule "order": an alias that is the name of another grouping key.
+    **dict.fromkeys(
+        (
+            "SELECT DISTINCT v AS k, k AS c FROM t ORDER BY k DESC",
+            "SELECT DISTINCT v AS k, k AS c FROM t ORDER BY 1 DESC",
+            "SELECT DISTINCT v AS k, k AS c FROM t ORDER BY c, k + 1",
+            "SELECT v AS k, k AS c FROM t GROUP BY v, k ORDER BY k",
+            "SELECT DISTINCT x AS k, z AS c FROM (SELECT v AS x, k AS z FROM t) y ORDER BY k",
+            "SELECT x AS k, c FROM (SELECT DISTINCT v AS x, k AS c FROM t) y ORDER BY k",
+            "SELECT 1 FROM t WHERE v IN (SELECT k FROM (SELECT DISTINCT v AS k, k AS c FROM t ORDER BY k LIMIT 1) y)",
+        ),
+        "REFUSED order",
+    ),
+    **dict.fromkeys(
+        (
+            "SELECT v AS k, k AS c FROM t ORDER BY k",
+            "SELECT DISTINCT v AS k, k AS c FROM t ORDER BY t.v",
+            "SELECT DISTINCT v AS k, a AS c FROM t ORDER BY k",
+            "SELECT DISTINCT k, v AS c FROM t ORDER BY k, 2",
+            "SELECT upper(s) AS s, count(*) FROM t GROUP BY upper(s) ORDER BY s",
+            "SELECT upper(s) AS s, count(*) FROM t GROUP BY s ORDER BY s",
+            "SELECT k AS c, sum(k) AS k FROM t GROUP BY k ORDER BY k",
+            "SELECT * FROM (SELECT DISTINCT v AS k, k AS c FROM t) y",
+        ),
+        "AS_IS",
+    ),
     # Rule "correlation": what may be true of a NULL around the subquery.
     **{
         f"SELECT a FROM t x WHERE {form.format(condition)}": "REFUSED correlation"
@@ -248,8 +327,8 @@ STATEMENTS = {
             "x.k NOT IN (y.k, 1)",
         )
     },
-    "SELECT a FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.k <=> x.k)": "WITHOUT_PROPAGATION",
-    "SELECT a FROM t x WHERE v IN (SELECT w FROM u y WHERE y.k <=> x.k)": "WITHOUT_PROPAGATION",
+    "SELECT a FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.k <=> x.k)": "AS_IS",
+    "SELECT a FROM t x WHERE v IN (SELECT w FROM u y WHERE y.k <=> x.k)": "AS_IS",
     "SELECT a FROM t x WHERE v NOT IN (SELECT w FROM u y WHERE y.k <=> x.k)": "REFUSED correlation",
     "SELECT a, (SELECT max(w) FROM u y WHERE y.k IS NOT DISTINCT FROM x.k) FROM t x": "REFUSED correlation",
     "SELECT a FROM t x WHERE v IS NOT NULL AND EXISTS (SELECT 1 FROM u y WHERE y.k = v OR y.b > 1)": "AS_IS",

@@ -105,7 +105,9 @@ def test_a_left_join_keeps_rows_whose_match_has_a_null(session: HiveSession) -> 
 def test_a_null_is_not_let_pass_beside_a_comparison_that_is_true_of_it(session: HiveSession) -> None:
     with stored(session, "k INT", "(1), (2), (NULL)") as table:
         rows = session.execute(f"SELECT k FROM {table} WHERE k <=> k + 0 AND k IS NOT NULL")
+        selected = session.execute(f"SELECT k IS NOT NULL AND k = 1 FROM {table}")
     assert ordered(rows) == [(1,), (2,)]
+    assert ordered(selected) == [(False,), (False,), (True,)]
 
 
 @pytest.mark.parametrize("properties", ["", "TBLPROPERTIES ('transactional'='true')"], ids=["orc", "acid"])
@@ -167,6 +169,79 @@ def test_a_column_compared_with_itself_is_planned(session: HiveSession) -> None:
         totals = session.execute(f"SELECT k, count(*) FROM {table} WHERE k >= k AND k > 0 GROUP BY ROLLUP (k)")
     assert ordered(rows) == [("p",), ("q",), ("q",)]
     assert ordered(totals) == ordered([(1, 1), (None, 1)])
+
+
+def test_branches_of_a_union_keep_their_constants(session: HiveSession) -> None:
+    """Without the rules that fold constants in SELECT, CBO takes the first branch's for that of all."""
+    with stored(session, "k INT", "(1), (2), (NULL)") as table:
+        both = f"(SELECT 1 AS x, k FROM {table} UNION ALL SELECT 2 AS x, CAST(NULL AS INT) AS k FROM {table}) u"
+        rows = session.execute(f"SELECT x, count(*) FROM {both} GROUP BY x")
+        totals = session.execute(f"SELECT x, count(*) FROM {both} GROUP BY ROLLUP (x)")
+        left = session.execute(f"SELECT k FROM {table} EXCEPT ALL SELECT CAST(NULL AS INT) FROM {table}")
+    assert ordered(rows) == [(1, 3), (2, 3)]
+    assert ordered(totals) == [(1, 3), (2, 3), (None, 6)]
+    assert ordered(left) == [(1,), (2,)]
+
+
+def test_a_group_of_a_single_row_is_one(session: HiveSession) -> None:
+    with stored(session, "k INT", "(1), (2), (NULL)") as table:
+        least = f"(SELECT min(k) AS c FROM {table}) y"
+        assert session.execute(f"SELECT 'x' FROM {least} GROUP BY c") == [("x",)]
+        assert session.execute(f"SELECT 'x' FROM (SELECT DISTINCT c FROM {least}) z") == [("x",)]
+        assert ordered(session.execute(f"SELECT c FROM {least} GROUP BY ROLLUP (c)")) == [(1,), (None,)]
+        keys = f"(SELECT k FROM {table} WHERE k > 1 GROUP BY k) y"
+        assert ordered(session.execute(f"SELECT k FROM {keys} GROUP BY ROLLUP (k)")) == [(2,), (None,)]
+
+
+def test_a_total_of_no_rows_is_there(session: HiveSession) -> None:
+    with stored(session, "k INT, d DECIMAL(10,2)", "(0, 0), (1, 1), (NULL, NULL)") as table:
+        for never in ("1 = 2", "k = 1 AND k = 2", "CAST(NULL AS BOOLEAN)", "d IN (CAST(NULL AS DECIMAL(10,2)))"):
+            totals = f"FROM {table} WHERE {never} GROUP BY ROLLUP (k)"
+            assert session.execute(f"SELECT k, count(*) {totals}") == [(None, 0)], never
+            assert session.execute(f"SELECT k {totals}") == [(None,)], never
+        # Vectorized, and not known to be empty before it runs.
+        semi = (
+            f"{table} x WHERE d IN (CAST(NULL AS DECIMAL(10,2))) AND EXISTS (SELECT 1 FROM {table} y WHERE y.d = x.d)"
+        )
+        rows = session.execute(
+            f"SELECT 'a', 1 FROM {semi} UNION ALL SELECT 'b', count(*) FROM {table} GROUP BY CUBE (k)"
+        )
+        assert ordered(rows) == [("b", 1), ("b", 1), ("b", 1), ("b", 3)]
+
+
+def test_a_condition_without_a_column_holds_for_totals(session: HiveSession) -> None:
+    with stored(session, "k INT", "(1), (2), (NULL)") as table:
+        totals = f"SELECT k, count(*) AS c FROM {table} GROUP BY ROLLUP (k)"
+        for never in ("1 = 2", "CAST(NULL AS BOOLEAN)", "current_date < DATE'2000-01-01'"):
+            assert session.execute(f"SELECT count(*) FROM {table} HAVING {never}") == [], never
+            assert session.execute(f"{totals} HAVING {never}") == [], never
+            assert session.execute(f"SELECT * FROM ({totals}) y WHERE {never}") == [], never
+            assert session.execute(f"SELECT * FROM (SELECT count(*) AS c FROM {table}) y WHERE {never}") == [], never
+        always = "current_date > DATE'2000-01-01'"
+        assert session.execute(f"SELECT count(*) FROM {table} HAVING 1 = 1 AND {always}") == [(3,)]
+
+
+def test_a_null_that_is_not_in_an_empty_subquery_is_kept(session: HiveSession) -> None:
+    with stored(session, "k INT", "(1), (2), (NULL)") as table:
+        missing = f"NOT IN (SELECT k FROM {table} WHERE k > 100)"
+        assert session.execute(f"SELECT count(*) FROM {table} WHERE k {missing}") == [(3,)]
+        spread = f"SELECT count(*) FROM (SELECT k FROM {table} DISTRIBUTE BY k) y WHERE y.k"
+        with pytest.raises(HiveError, match=r"Answer guard: NOT IN \(SELECT \.\.\)"):
+            session.execute(f"{spread} {missing}")
+        assert session.execute(f"{spread} IS NOT NULL AND y.k {missing}") == [(2,)]
+
+
+def test_an_alias_that_is_another_key_too_is_refused(session: HiveSession) -> None:
+    with stored(session, "k INT, v INT", "(1, 9), (2, 8), (3, 7)") as table:
+        for refused in (
+            f"SELECT DISTINCT v AS k, k AS c FROM {table} ORDER BY k",
+            f"SELECT x AS k, c FROM (SELECT DISTINCT v AS x, k AS c FROM {table}) y ORDER BY 1",
+        ):
+            with pytest.raises(HiveError, match="Answer guard: ORDER BY sorts by k"):
+                session.execute(refused)
+        rows = [(7, 3), (8, 2), (9, 1)]
+        assert session.execute(f"SELECT DISTINCT v AS w, k AS c FROM {table} ORDER BY w") == rows
+        assert session.execute(f"SELECT v AS k, k AS c FROM {table} ORDER BY k") == rows
 
 
 def test_a_limit_does_not_make_a_total_smaller(session: HiveSession) -> None:

@@ -16,6 +16,8 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hive.common.metrics.common.Metrics;
 import org.apache.hadoop.hive.common.metrics.common.MetricsFactory;
 import org.apache.hadoop.hive.metastore.api.FieldSchema;
+import org.apache.hadoop.hive.ql.exec.FunctionInfo;
+import org.apache.hadoop.hive.ql.exec.FunctionRegistry;
 import org.apache.hadoop.hive.ql.exec.Operator;
 import org.apache.hadoop.hive.ql.exec.Task;
 import org.apache.hadoop.hive.ql.exec.Utilities;
@@ -70,9 +72,6 @@ import org.slf4j.LoggerFactory;
  * <p>Rule "distinct": the DISTINCT argument of an aggregate shares its column with a grouping key of the same expression. That
  * column is NULL in subtotals. No planner and no setting avoids it.
  *
- * <p>Rule "nulls": the step that propagates constants takes k IS NOT NULL for implied by a comparison of k beside it, and drops it. The
- * comparison &lt;=&gt; is true of NULLs. A statement that has it is planned without that step.
- *
  * <p>Rule "correlation": a row of the query around a subquery is joined to what the subquery has for its columns by =, which is never
  * true of NULL (CALCITE-6962). So a row with a NULL finds nothing where the subquery's WHERE may be true of it: below OR, with &lt;=&gt;, IS
  * NULL, coalesce. Comparisons joined by AND are never true of NULL.
@@ -82,6 +81,22 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Rule "extremes": the metastore keeps the least and the greatest DOUBLE of a column with four digits of its fraction. A statement
  * with min or max is not answered from statistics.
+ *
+ * <p>Rule "rows": CBO drops a GROUP BY, or a DISTINCT, over the single row of an aggregate. If nothing reads a column of that row, the
+ * aggregate goes as well when the plan is written, and each row of its table is one. It drops ROLLUP, CUBE and GROUPING SETS
+ * without an aggregate where their input has unique keys, or no row. Such statements are planned without CBO.
+ *
+ * <p>Rule "nothing": where WHERE is never true CBO takes subtotals for empty, but the total has a row. So the rules that remove what is
+ * empty are left out with those of the rule "keys". Vectorized filters take a NULL in an IN list, which is then still there,
+ * for 0.
+ *
+ * <p>Rule "constants": a condition without a column, as in HAVING current_date &gt; '2030-01-01', is pushed below aggregates, in each
+ * planner. The total has a row all the same. Such conditions stay above aggregates.
+ *
+ * <p>Rule "absent": without CBO a NULL is lost that is NOT IN a subquery without rows. Hive leaves CBO out for some clauses.
+ *
+ * <p>Rule "order": the plan of CBO is written as a statement again, whose ORDER BY has names. A name that is both an alias and
+ * another grouping key stands for the key there.
  *
  * <p>Rule "frames": RANGE with a number for a bound. Hive drops the fraction of a distance between decimals or timestamps, and ignores
  * the number for texts (HIVE-24762). It takes the session's default for the window's order of NULLs. A first row that follows, or a
@@ -98,6 +113,11 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     private static final Set<Integer> INTERSECTIONS = Set.of(HiveParser.TOK_INTERSECTALL, HiveParser.TOK_INTERSECTDISTINCT,
         HiveParser.TOK_EXCEPTALL, HiveParser.TOK_EXCEPTDISTINCT);
 
+    /** What Hive plans without CBO. */
+    private static final Set<Integer> BESIDE_CBO = Set.of(HiveParser.TOK_LATERAL_VIEW_OUTER, HiveParser.TOK_DISTRIBUTEBY,
+        HiveParser.TOK_CLUSTERBY, HiveParser.TOK_TRANSFORM, HiveParser.TOK_TABLEBUCKETSAMPLE, HiveParser.TOK_TABLESPLITSAMPLE,
+        HiveParser.TOK_PTBLFUNCTION);
+
     private static final Set<Integer> COMPARISONS = Set.of(HiveParser.EQUAL, HiveParser.NOTEQUAL, HiveParser.LESSTHAN, HiveParser.GREATERTHAN,
         HiveParser.LESSTHANOREQUALTO, HiveParser.GREATERTHANOREQUALTO, HiveParser.KW_LIKE, HiveParser.KW_RLIKE, HiveParser.KW_REGEXP);
     private static final Set<Integer> ARITHMETIC =
@@ -111,8 +131,12 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     private static final Set<String> DISTANCES = Set.of("tinyint", "smallint", "int", "bigint", "float", "double", "date");
     private static final String NULLS_LAST = "hive.default.nulls.last";
     private static final String EXCLUSION = "hive.cbo.rule.exclusion.regex";
-    /** The rules of CBO that use what is known of the rows of their input. PointLookup never ends with k >= k, which they take out. */
-    private static final String INFERENCE = ".*(ReduceExpressions|PullUpConstants|PushTransitivePredicates|PointLookup).*";
+    /**
+     * The rules of CBO that use what is known of the rows of their input, or remove what has none. PointLookup never ends with
+     * k >= k, which they take out.
+     */
+    private static final String INFERENCE = ".*(ReduceExpressions|PullUpConstants|PushTransitivePredicates|PointLookup|Empty).*";
+    private static final String TRANSPOSITION = ".*FilterAggregateTranspose.*";
 
     /** The tables that a statement names. */
     interface Catalog {
@@ -134,7 +158,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     }
 
     /** How a statement is planned; one that can only be answered wrongly ends with a SemanticException instead. */
-    enum Verdict { AS_IS, WITHOUT_PROPAGATION, WITHOUT_INFERENCE, WITHOUT_CBO }
+    enum Verdict { AS_IS, WITHOUT_INFERENCE, WITHOUT_CBO }
 
     @Override
     public ASTNode preAnalyze(HiveSemanticAnalyzerHookContext context, ASTNode tree) throws SemanticException {
@@ -145,6 +169,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         try {
             boolean nullsLast = conf.getBoolean(NULLS_LAST, true);
             Statement statement = new Statement(name -> look(context, name), nullsLast);
+            statement.withoutCbo = !conf.getBoolean("hive.cbo.enable", true);
             Verdict verdict = statement.judge(tree);
             if (statement.lateral) {
                 conf.setBoolean("hive.ppd.remove.duplicatefilters", false);
@@ -152,17 +177,21 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             if (statement.extremes) {
                 conf.setBoolean("hive.compute.query.using.stats", false);
             }
+            if (statement.constants && statement.totals) {
+                conf.setBoolean("hive.optimize.ppd", false);
+                exclude(conf, TRANSPOSITION);
+            }
             if (verdict != Verdict.AS_IS) {
                 conf.setBoolean("hive.optimize.constant.propagation", false);
-            }
-            if (verdict == Verdict.WITHOUT_INFERENCE || verdict == Verdict.WITHOUT_CBO) {
-                String excluded = conf.get(EXCLUSION, "");
-                conf.set(EXCLUSION, excluded.isEmpty() ? INFERENCE : "(" + excluded + ")|" + INFERENCE);
+                exclude(conf, INFERENCE);
+                if (statement.nullInList) {
+                    conf.setBoolean("hive.vectorized.execution.enabled", false);
+                }
             }
             if (verdict == Verdict.WITHOUT_CBO && conf.getBoolean("hive.cbo.enable", true)) {
                 conf.setBoolean("hive.cbo.enable", false);
-                tell("hopshive_answer_guard_without_cbo", "Answer guard: this statement runs without CBO, which would answer "
-                    + "wrongly for its subtotals (docs/answers.md).");
+                tell("hopshive_answer_guard_without_cbo", "Answer guard: this statement runs without CBO, which would answer it "
+                    + "wrongly (docs/answers.md).");
             }
         } catch (SemanticException refusal) {
             tell("hopshive_answer_guard_refused", refusal.getMessage());
@@ -193,6 +222,11 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         } catch (HiveException | RuntimeException error) {
             LOG.error("The guard cannot read the plan of a statement, which runs as it is.", error);
         }
+    }
+
+    private static void exclude(Configuration conf, String rules) {
+        String excluded = conf.get(EXCLUSION, "");
+        conf.set(EXCLUSION, excluded.isEmpty() ? rules : "(" + excluded + ")|" + rules);
     }
 
     private static boolean acts(Configuration conf) {
@@ -323,11 +357,17 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         /** Where ORDER BY places NULLs by default. */
         private final boolean nullsLast;
         private boolean subtotals;
+        /** Whether there is an aggregate that has a row where its input has none. */
+        private boolean totals;
+        private boolean constants;
+        private boolean nullInList;
         private boolean distinct;
         private boolean intersection;
-        private boolean nullSafe;
         private boolean extremes;
         private boolean lateral;
+        private boolean withoutCbo;
+        /** The view whose rows the statement makes, or null. */
+        private ASTNode rebuilt;
         private int depth;
 
         Statement(Catalog catalog, boolean nullsLast) {
@@ -342,16 +382,20 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
             for (ASTNode subquery : subqueries) {
                 refuseCorrelation(subquery);
+                refuseAbsence(subquery);
             }
-            if (!subtotals) {
-                return nullSafe ? Verdict.WITHOUT_PROPAGATION : Verdict.AS_IS;
-            }
+            boolean row = false;
+            boolean sets = false;
             boolean duplicates = false;
             for (ASTNode block : blocks) {
-                duplicates |= dropsDistinct(block);
+                refuseOrder(block);
+                totals |= total(block);
+                row |= dropsRow(block);
+                sets |= dropsSets(block, tree);
+                duplicates |= subtotals && dropsDistinct(block);
             }
-            if (subqueries.isEmpty() && !distinct && !duplicates) {
-                return Verdict.WITHOUT_INFERENCE;
+            if (!subtotals && !row) {
+                return Verdict.AS_IS;
             }
             if (distinct) {
                 refuseKeys(tree);
@@ -359,40 +403,34 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                     refuseKeys(view);
                 }
             }
-            List<ASTNode> correlated = new ArrayList<>();
+            boolean correlated = false;
             for (ASTNode subquery : subqueries) {
-                if (correlated((ASTNode) subquery.getChild(1), null)) {
-                    correlated.add(subquery);
-                }
+                correlated |= correlated((ASTNode) subquery.getChild(1), null);
             }
-            if (correlated.isEmpty() && !duplicates) {
+            if (!row && !sets && !duplicates && !(subtotals && correlated)) {
                 return Verdict.WITHOUT_INFERENCE;
             }
-            if (intersection) {
-                throw refusal("subtotals (ROLLUP, CUBE, GROUPING SETS) stand in one statement with a correlated subquery, or below DISTINCT, and "
-                    + "Hive plans INTERSECT and EXCEPT with CBO only. Write that subquery as a JOIN or LEFT JOIN, or store the subtotals in a "
-                    + "table first.");
-            }
-            for (ASTNode subquery : subqueries) {
-                if (!plain(subquery)) {
-                    throw refusal("subtotals (ROLLUP, CUBE, GROUPING SETS) stand in one statement with a subquery that Hive cannot plan "
-                        + "without CBO, and CBO is wrong for the subtotals. Write that subquery as a JOIN or LEFT JOIN, or store its rows in a "
-                        + "table first.");
+            boolean planned = subqueries.stream().allMatch(Statement::plain);
+            if (intersection || !planned) {
+                String obstacle = planned ? "INTERSECT or EXCEPT" : "such a subquery";
+                if (subtotals && correlated || duplicates) {
+                    throw refusal("subtotals (ROLLUP, CUBE, GROUPING SETS) stand in one statement with a correlated subquery, or below DISTINCT. CBO is "
+                        + "wrong for them, and Hive cannot plan " + obstacle + " without CBO. Write the subquery as a JOIN or LEFT JOIN, or "
+                        + "store the subtotals in a table first.");
                 }
+                throw refusal(sets
+                    ? "ROLLUP, CUBE or GROUPING SETS stand in a query without an aggregate. CBO is wrong for it, and Hive cannot plan "
+                    + obstacle + " without CBO. Select an aggregate as well, such as count(*)."
+                    : "GROUP BY or DISTINCT reads the single row of an aggregate. CBO is wrong for it, and Hive cannot plan " + obstacle
+                    + " without CBO. Leave that GROUP BY or DISTINCT out.");
             }
             return Verdict.WITHOUT_CBO;
         }
 
         /** What stands in the statement and in the views that it reads. */
         private void collect(ASTNode tree) {
-            // Ten thousand terms joined by OR are a tree as deep: no recursion.
-            Deque<ASTNode> open = new ArrayDeque<>(List.of(tree));
-            while (!open.isEmpty()) {
-                ASTNode node = open.pop();
+            for (ASTNode node : all(tree)) {
                 visit(node);
-                for (int at = node.getChildCount() - 1; at >= 0; at--) {
-                    open.push((ASTNode) node.getChild(at));
-                }
             }
         }
 
@@ -401,9 +439,16 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             subtotals |= SETS.contains(type);
             distinct |= type == HiveParser.TOK_FUNCTIONDI;
             intersection |= INTERSECTIONS.contains(type);
-            nullSafe |= type == HiveParser.EQUAL_NS;
             lateral |= type == HiveParser.TOK_LATERAL_VIEW || type == HiveParser.TOK_LATERAL_VIEW_OUTER;
+            withoutCbo |= type == HiveParser.TOK_QUERY && children(node).stream().filter(part -> part.getType() == HiveParser.TOK_INSERT).count() > 1
+                || BESIDE_CBO.contains(type) && node.getParent().getType() != HiveParser.TOK_PARTITIONINGSPEC;
             extremes |= named(node, "min") || named(node, "max");
+            nullInList |= named(node, "in") && children(node).stream().skip(2).anyMatch(Statement::isNull);
+            if (type == HiveParser.TOK_WHERE || type == HiveParser.TOK_HAVING) {
+                constants |= constant((ASTNode) node.getChild(0));
+            } else if (type == HiveParser.TOK_JOIN && node.getChildCount() > 2) {
+                constants |= constant((ASTNode) node.getChild(2));
+            }
             if (type == HiveParser.TOK_SUBQUERY_EXPR && node.getChildCount() > 1) {
                 subqueries.add(node);
             }
@@ -430,6 +475,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                     tables.put(name, source);
                     if (source != null && source.text != null && (rebuild || !source.stored)) {
                         expand(name, source.text);
+                        rebuilt = rebuild ? views.get(name) : rebuilt;
                     }
                 }
             }
@@ -452,6 +498,218 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             } finally {
                 depth--;
             }
+        }
+
+        /** Whether one of the terms that AND joins names no column, and is not as plain as 1 = 1. */
+        private static boolean constant(ASTNode condition) {
+            Deque<ASTNode> open = new ArrayDeque<>(List.of(condition));
+            while (!open.isEmpty()) {
+                ASTNode term = open.pop();
+                boolean same = term.getType() == HiveParser.EQUAL && term.getChild(0).getChildCount() == 0
+                    && term.getChild(0).toStringTree().equals(term.getChild(1).toStringTree());
+                if (term.getType() == HiveParser.KW_AND) {
+                    children(term).forEach(open::push);
+                } else if (term.getType() != HiveParser.KW_TRUE && !same && !reads(term)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        /** Whether an expression depends on rows. */
+        private static boolean reads(ASTNode node) {
+            return all(node).stream().anyMatch(part -> part.getType() == HiveParser.TOK_TABLE_OR_COL
+                || part.getType() == HiveParser.TOK_SUBQUERY_EXPR || part.getType() == HiveParser.TOK_FUNCTIONSTAR);
+        }
+
+        private static boolean isNull(ASTNode node) {
+            return node.getType() == HiveParser.TOK_NULL
+                || node.getType() == HiveParser.TOK_FUNCTION && children(node).stream().anyMatch(Statement::isNull);
+        }
+
+        /** Whether a block has a row where its input has none. */
+        private static boolean total(ASTNode block) {
+            boolean aggregates = false;
+            for (ASTNode clause : children(block)) {
+                if (SETS.contains(clause.getType())) {
+                    return true;
+                }
+                if (clause.getType() == HiveParser.TOK_GROUPBY) {
+                    return false;
+                }
+                aggregates |= (clause.getType() == HiveParser.TOK_SELECT || clause.getType() == HiveParser.TOK_HAVING) && aggregates(clause);
+            }
+            return aggregates;
+        }
+
+        /** Whether an expression has an aggregate, of any name. */
+        private static boolean aggregates(ASTNode node) {
+            int type = node.getType();
+            boolean window = children(node).stream().anyMatch(part -> part.getType() == HiveParser.TOK_WINDOWSPEC);
+            if (!window && (type == HiveParser.TOK_FUNCTIONSTAR || type == HiveParser.TOK_FUNCTIONDI
+                || type == HiveParser.TOK_FUNCTION && node.getChild(0).getType() == HiveParser.Identifier && isAggregate(text(node.getChild(0))))) {
+                return true;
+            }
+            return type != HiveParser.TOK_QUERY && children(node).stream().anyMatch(Statement::aggregates);
+        }
+
+        private static boolean isAggregate(String function) {
+            try {
+                FunctionInfo info = AGGREGATES.contains(function) ? null : FunctionRegistry.getFunctionInfo(function);
+                return AGGREGATES.contains(function) || info != null && info.isGenericUDAF();
+            } catch (SemanticException error) {
+                // Hive meets the same error.
+                return false;
+            }
+        }
+
+        /** Whether a GROUP BY without subtotals, or a DISTINCT, reads the single row of an aggregate. */
+        private boolean dropsRow(ASTNode block) {
+            boolean grouped = false;
+            for (ASTNode clause : children(block)) {
+                grouped |= clause.getType() == HiveParser.TOK_GROUPBY || clause.getType() == HiveParser.TOK_SELECTDI && !unites(clause);
+            }
+            return grouped && single(derived((ASTNode) block.getParent()), 0);
+        }
+
+        /** Whether a query is an aggregate without GROUP BY, or reads nothing but one. */
+        private boolean single(ASTNode query, int level) {
+            ASTNode block = only(query);
+            if (block == null || level > 50) {
+                return false;
+            }
+            boolean grouped = children(block).stream().anyMatch(
+                clause -> clause.getType() == HiveParser.TOK_GROUPBY || SETS.contains(clause.getType()));
+            return !grouped && (total(block) || single(derived(query), level + 1));
+        }
+
+        /** The block of a query that has one, or null. */
+        private static ASTNode only(ASTNode query) {
+            ASTNode only = null;
+            for (ASTNode block : query != null && query.getType() == HiveParser.TOK_QUERY ? children(query) : List.<ASTNode>of()) {
+                if (block.getType() == HiveParser.TOK_INSERT) {
+                    if (only != null) {
+                        return null;
+                    }
+                    only = block;
+                }
+            }
+            return only;
+        }
+
+        /** Whether a block has subtotals and no aggregate, or none that the statement reads. */
+        private boolean dropsSets(ASTNode block, ASTNode tree) {
+            boolean sets = false;
+            for (ASTNode clause : children(block)) {
+                sets |= SETS.contains(clause.getType());
+                if (clause.getType() == HiveParser.TOK_HAVING && aggregate(clause)) {
+                    return false;
+                }
+            }
+            if (!sets) {
+                return false;
+            }
+            boolean outermost = true;
+            for (Tree node = block.getParent().getParent(); node != null; node = node.getParent()) {
+                outermost &= node.getType() != HiveParser.TOK_SUBQUERY && node.getType() != HiveParser.TOK_CTE
+                    && node.getType() != HiveParser.TOK_SUBQUERY_EXPR;
+            }
+            for (ASTNode view : views.values()) {
+                for (Tree node = block; node != null; node = node.getParent()) {
+                    outermost &= node != view || view == rebuilt;
+                }
+            }
+            for (ASTNode clause : children(block)) {
+                if (clause.getType() == HiveParser.TOK_SELECT) {
+                    for (ASTNode item : children(clause)) {
+                        if (aggregate(item) && (outermost || item.getChildCount() < 2 || read(text(item.getChild(1)), block, tree))) {
+                            return false;
+                        }
+                    }
+                }
+            }
+            return true;
+        }
+
+        /** Whether a column of a block is named outside of it, or everything is selected there. */
+        private boolean read(String column, ASTNode block, ASTNode tree) {
+            int whole = mentions(column, tree);
+            for (ASTNode view : views.values()) {
+                whole += mentions(column, view);
+            }
+            return whole > mentions(column, block);
+        }
+
+        private static int mentions(String column, ASTNode node) {
+            return (int) all(node).stream().filter(part -> part.getType() == HiveParser.TOK_ALLCOLREF || column.equals(column(part))).count();
+        }
+
+        /** Refuses ORDER BY an alias that is the name of another grouping key, in the terms of the tables. */
+        private void refuseOrder(ASTNode block) throws SemanticException {
+            for (ASTNode clause : children(block)) {
+                for (ASTNode key : clause.getType() == HiveParser.TOK_ORDERBY ? children(clause) : List.<ASTNode>of()) {
+                    ASTNode expression = (ASTNode) key.getChild(0).getChild(0);
+                    List<String> names = new ArrayList<>();
+                    if (expression.getType() == HiveParser.Number) {
+                        names.add(alias(block, text(expression)));
+                    } else {
+                        unqualified(expression, names);
+                    }
+                    for (String name : names) {
+                        ASTNode item = name == null ? null : item(block, name);
+                        if (item != null && clashes(name, item, block, 0)) {
+                            throw refusal("ORDER BY sorts by " + name + ", which is the alias of one grouping or DISTINCT column and the name of "
+                                + "another, and the other one would be taken. Give the alias a name that no column of the tables has.");
+                        }
+                    }
+                }
+            }
+        }
+
+        private static void unqualified(ASTNode node, List<String> names) {
+            if (node.getType() == HiveParser.TOK_TABLE_OR_COL) {
+                names.add(text(node.getChild(0)));
+            } else if (node.getType() != HiveParser.DOT && node.getType() != HiveParser.TOK_QUERY) {
+                children(node).forEach(child -> unqualified(child, names));
+            }
+        }
+
+        /** The alias of the column that a position stands for, or null. */
+        private static String alias(ASTNode block, String position) {
+            for (ASTNode select : children(block)) {
+                if (select.getType() == HiveParser.TOK_SELECT || select.getType() == HiveParser.TOK_SELECTDI) {
+                    List<ASTNode> items = children(select);
+                    for (int at = 0; at < items.size(); at++) {
+                        if (position.equals(String.valueOf(at + 1)) && items.get(at).getChildCount() == 2) {
+                            return text(items.get(at).getChild(1));
+                        }
+                    }
+                }
+            }
+            return null;
+        }
+
+        private boolean clashes(String name, ASTNode expression, ASTNode block, int level) {
+            ASTNode query = (ASTNode) block.getParent();
+            Scope scope = scope(query, null);
+            Set<String> keys = new HashSet<>();
+            for (ASTNode clause : children(block)) {
+                boolean grouping = clause.getType() == HiveParser.TOK_GROUPBY || SETS.contains(clause.getType());
+                for (ASTNode key : grouping || clause.getType() == HiveParser.TOK_SELECTDI ? children(clause) : List.<ASTNode>of()) {
+                    if (key.getType() != HiveParser.TOK_GROUPING_SETS_EXPRESSION && key.getChildCount() > 0) {
+                        keys.add(origin(grouping ? key : (ASTNode) key.getChild(0), scope));
+                    }
+                }
+            }
+            if (!keys.isEmpty()) {
+                String own = origin(expression, scope);
+                return !own.equals(name) && keys.contains(own) && keys.contains(name);
+            }
+            String column = column(expression);
+            ASTNode inner = column == null || level > 50 ? null : derived(query);
+            ASTNode source = only(inner);
+            ASTNode item = source == null ? null : item(source, column);
+            return item != null && clashes(name, item, source, level + 1);
         }
 
         /** Refuses a window with RANGE and a number for a bound where Hive takes other rows. */
@@ -919,6 +1177,20 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
         }
 
+        /** Refuses NOT IN of a subquery where Hive plans without CBO, and what is asked for may be NULL. */
+        private void refuseAbsence(ASTNode subquery) throws SemanticException {
+            if (!withoutCbo || subquery.getParent().getType() != HiveParser.KW_NOT || subquery.getChildCount() < 3) {
+                return;
+            }
+            ASTNode asked = (ASTNode) subquery.getChild(2);
+            boolean literal = !reads(asked) && !isNull(asked);
+            if (!literal && !neverNull(asked, block(subquery), 0)) {
+                throw refusal("NOT IN (SELECT ..) stands in a statement that Hive plans without CBO: one with DISTRIBUTE BY, CLUSTER BY, TRANSFORM, "
+                    + "TABLESAMPLE, LATERAL VIEW OUTER or several INSERTs, or with hive.cbo.enable=false. A NULL is lost there if the "
+                    + "subquery has no row. Say k IS NOT NULL in the same WHERE for the k that is NOT IN, or store the rows in a table first.");
+            }
+        }
+
         private void refuseCorrelation(ASTNode where, Scope own, Scope around, ASTNode block, boolean existential)
                 throws SemanticException {
             Map<String, ASTNode> needed = new HashMap<>();
@@ -1093,6 +1365,21 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
 
         private static String text(Tree node) {
             return node == null || node.getText() == null ? "" : ParseUtils.stripIdentifierQuotes(node.getText()).toLowerCase(Locale.ROOT);
+        }
+
+        /** A tree's nodes, a parent before its children. */
+        private static List<ASTNode> all(ASTNode tree) {
+            List<ASTNode> all = new ArrayList<>();
+            // Ten thousand terms joined by OR are a tree as deep: no recursion.
+            Deque<ASTNode> open = new ArrayDeque<>(List.of(tree));
+            while (!open.isEmpty()) {
+                ASTNode node = open.pop();
+                all.add(node);
+                for (int at = node.getChildCount() - 1; at >= 0; at--) {
+                    open.push((ASTNode) node.getChild(at));
+                }
+            }
+            return all;
         }
 
         private static List<ASTNode> children(Tree node) {
