@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 # What upstream has in place of the role's settings that docs/answers.md names, but for the cache of results.
 UPSTREAM = {
     "hive.optimize.topnkey": "true",
-    "hive.optimize.constant.propagation": "true",
     "hive.auto.convert.anti.join": "true",
     "hive.vectorized.complex.types.enabled": "true",
     "hive.vectorized.execution.ptf.enabled": "true",

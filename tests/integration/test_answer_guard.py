@@ -41,6 +41,7 @@ class Probe {
             case "near": return new AnswerGuard.Source(Set.of("s"),
                 "SELECT sum(v) OVER (ORDER BY k DESC RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s FROM t", false);
             case "filled": return new AnswerGuard.Source(Set.of("k", "v"), "SELECT k, v FROM t WHERE k IS NOT NULL", false);
+            case "nulls": return new AnswerGuard.Source(Set.of("k"), "SELECT k FROM t WHERE k <=> v AND k IS NOT NULL", false);
             default: return null;
         }
     }
@@ -295,6 +296,36 @@ STATEMENTS = {
         ),
         "AS_IS",
     ),
+    # Rule "nulls": IS NOT NULL beside a comparison that is true of NULLs.
+    "SELECT k FROM t WHERE k <=> v AND k IS NOT NULL": "WITHOUT_PROPAGATION",
+    "SELECT k FROM t WHERE k IS NOT DISTINCT FROM v AND k IS NOT NULL": "WITHOUT_PROPAGATION",
+    "SELECT k FROM t WHERE NOT (k IS DISTINCT FROM v) AND k IS NOT NULL": "WITHOUT_PROPAGATION",
+    "SELECT t.k FROM t JOIN u ON t.k <=> u.k WHERE t.k IS NOT NULL": "WITHOUT_PROPAGATION",
+    "SELECT k, count(*) FROM t WHERE k <=> v AND k IS NOT NULL GROUP BY ROLLUP (k)": "WITHOUT_INFERENCE",
+    "SELECT k FROM nulls": "WITHOUT_PROPAGATION",
+    "SELECT k FROM t WHERE k = v AND k IS NOT NULL": "AS_IS",
+    **dict.fromkeys(
+        (
+            "SELECT k IS NOT NULL AND k = 1 FROM t",
+            "SELECT NOT (k IS NULL OR k = 1) FROM t",
+            "SELECT coalesce(k = v, a = 'x') FROM t",
+            "SELECT (k = v) IS TRUE FROM t",
+            "SELECT CASE WHEN a = 'x' THEN k = v ELSE k > 1 END FROM t",
+            "SELECT a FROM (SELECT concat(a, CAST(k > 0 AND v > 0 AS STRING)) AS a FROM t) y",
+            "SELECT count(*) FROM t GROUP BY k IS NOT NULL AND k = 1",
+        ),
+        "WITHOUT_PROPAGATION",
+    ),
+    **dict.fromkeys(
+        (
+            "SELECT k = 1, k IN (1, 2), k IS NOT NULL FROM t WHERE k IS NOT NULL AND k = 1",
+            "SELECT CASE WHEN k > 1 AND v IN (1.5, 2.5) THEN k END FROM t",
+            "SELECT sum(IF(k = 1 OR v = 1, v, 0)), coalesce(max(k), 0) FROM t",
+            "SELECT CASE k WHEN 1 THEN 'p' ELSE 'q' END FROM t",
+            "SELECT count(CASE WHEN k = 1 THEN CASE WHEN v = 1 AND a = 'x' THEN 1 END END) FROM t",
+        ),
+        "AS_IS",
+    ),
     # Rule "correlation": what may be true of a NULL around the subquery.
     **{
         f"SELECT a FROM t x WHERE {form.format(condition)}": "REFUSED correlation"
@@ -327,8 +358,8 @@ STATEMENTS = {
             "x.k NOT IN (y.k, 1)",
         )
     },
-    "SELECT a FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.k <=> x.k)": "AS_IS",
-    "SELECT a FROM t x WHERE v IN (SELECT w FROM u y WHERE y.k <=> x.k)": "AS_IS",
+    "SELECT a FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.k <=> x.k)": "WITHOUT_PROPAGATION",
+    "SELECT a FROM t x WHERE v IN (SELECT w FROM u y WHERE y.k <=> x.k)": "WITHOUT_PROPAGATION",
     "SELECT a FROM t x WHERE v NOT IN (SELECT w FROM u y WHERE y.k <=> x.k)": "REFUSED correlation",
     "SELECT a, (SELECT max(w) FROM u y WHERE y.k IS NOT DISTINCT FROM x.k) FROM t x": "REFUSED correlation",
     "SELECT a FROM t x WHERE v IS NOT NULL AND EXISTS (SELECT 1 FROM u y WHERE y.k = v OR y.b > 1)": "AS_IS",

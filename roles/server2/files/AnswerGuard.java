@@ -72,6 +72,10 @@ import org.slf4j.LoggerFactory;
  * <p>Rule "distinct": the DISTINCT argument of an aggregate shares its column with a grouping key of the same expression. That
  * column is NULL in subtotals. No planner and no setting avoids it.
  *
+ * <p>Rule "nulls": the step that propagates constants takes k IS NOT NULL for implied by a comparison of k beside it, and drops it. But
+ * &lt;=&gt; is true of NULL, and SELECT k IS NOT NULL AND k = 1 is false of it, not NULL. A statement with &lt;=&gt;, or whose columns are
+ * conditions that CBO writes so, is planned without that step.
+ *
  * <p>Rule "correlation": a row of the query around a subquery is joined to what the subquery has for its columns by =, which is never
  * true of NULL (CALCITE-6962). So a row with a NULL finds nothing where the subquery's WHERE may be true of it: below OR, with &lt;=&gt;, IS
  * NULL, coalesce. Comparisons joined by AND are never true of NULL.
@@ -120,6 +124,13 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
 
     private static final Set<Integer> COMPARISONS = Set.of(HiveParser.EQUAL, HiveParser.NOTEQUAL, HiveParser.LESSTHAN, HiveParser.GREATERTHAN,
         HiveParser.LESSTHANOREQUALTO, HiveParser.GREATERTHANOREQUALTO, HiveParser.KW_LIKE, HiveParser.KW_RLIKE, HiveParser.KW_REGEXP);
+    /** The clauses whose expressions are values, for which NULL and false are two. */
+    private static final Set<Integer> VALUES = Set.of(HiveParser.TOK_SELECT, HiveParser.TOK_SELECTDI, HiveParser.TOK_GROUPBY,
+        HiveParser.TOK_ROLLUP_GROUPBY, HiveParser.TOK_CUBE_GROUPBY, HiveParser.TOK_GROUPING_SETS, HiveParser.TOK_ORDERBY);
+    private static final Set<Integer> CONNECTIVES = Set.of(HiveParser.KW_AND, HiveParser.KW_OR, HiveParser.KW_NOT);
+    private static final Set<String> TESTS = Set.of("istrue", "isnottrue", "isfalse", "isnotfalse");
+    /** Functions that choose among values. */
+    private static final Set<String> CHOICES = Set.of("coalesce", "nvl", "if", "when", "case");
     private static final Set<Integer> ARITHMETIC =
         Set.of(HiveParser.PLUS, HiveParser.MINUS, HiveParser.STAR, HiveParser.DIVIDE, HiveParser.MOD, HiveParser.DIV);
     /** Functions that are NULL if an argument is. */
@@ -158,7 +169,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     }
 
     /** How a statement is planned; one that can only be answered wrongly ends with a SemanticException instead. */
-    enum Verdict { AS_IS, WITHOUT_INFERENCE, WITHOUT_CBO }
+    enum Verdict { AS_IS, WITHOUT_PROPAGATION, WITHOUT_INFERENCE, WITHOUT_CBO }
 
     @Override
     public ASTNode preAnalyze(HiveSemanticAnalyzerHookContext context, ASTNode tree) throws SemanticException {
@@ -183,6 +194,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
             if (verdict != Verdict.AS_IS) {
                 conf.setBoolean("hive.optimize.constant.propagation", false);
+            }
+            if (verdict == Verdict.WITHOUT_INFERENCE || verdict == Verdict.WITHOUT_CBO) {
                 exclude(conf, INFERENCE);
                 if (statement.nullInList) {
                     conf.setBoolean("hive.vectorized.execution.enabled", false);
@@ -361,6 +374,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private boolean totals;
         private boolean constants;
         private boolean nullInList;
+        private boolean nullSafe;
         private boolean distinct;
         private boolean intersection;
         private boolean extremes;
@@ -389,13 +403,15 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             boolean duplicates = false;
             for (ASTNode block : blocks) {
                 refuseOrder(block);
+                nullSafe |= children(block).stream().anyMatch(
+                    clause -> VALUES.contains(clause.getType()) && children(clause).stream().anyMatch(item -> tells(item, true)));
                 totals |= total(block);
                 row |= dropsRow(block);
                 sets |= dropsSets(block, tree);
                 duplicates |= subtotals && dropsDistinct(block);
             }
             if (!subtotals && !row) {
-                return Verdict.AS_IS;
+                return nullSafe ? Verdict.WITHOUT_PROPAGATION : Verdict.AS_IS;
             }
             if (distinct) {
                 refuseKeys(tree);
@@ -443,6 +459,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             withoutCbo |= type == HiveParser.TOK_QUERY && children(node).stream().filter(part -> part.getType() == HiveParser.TOK_INSERT).count() > 1
                 || BESIDE_CBO.contains(type) && node.getParent().getType() != HiveParser.TOK_PARTITIONINGSPEC;
             extremes |= named(node, "min") || named(node, "max");
+            nullSafe |= type == HiveParser.EQUAL_NS;
             nullInList |= named(node, "in") && children(node).stream().skip(2).anyMatch(Statement::isNull);
             if (type == HiveParser.TOK_WHERE || type == HiveParser.TOK_HAVING) {
                 constants |= constant((ASTNode) node.getChild(0));
@@ -520,6 +537,32 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private static boolean reads(ASTNode node) {
             return all(node).stream().anyMatch(part -> part.getType() == HiveParser.TOK_TABLE_OR_COL
                 || part.getType() == HiveParser.TOK_SUBQUERY_EXPR || part.getType() == HiveParser.TOK_FUNCTIONSTAR);
+        }
+
+        /** Whether an expression tells a condition that is false from one that is NULL; `value`: whether anything asks for that. */
+        private static boolean tells(ASTNode node, boolean value) {
+            int type = node.getType();
+            String function = type == HiveParser.TOK_FUNCTION ? text(node.getChild(0)) : "";
+            if (type == HiveParser.TOK_SUBQUERY_EXPR) {
+                return false;
+            }
+            if (value && (CONNECTIVES.contains(type) || TESTS.contains(function))) {
+                return all(node).stream().anyMatch(part -> condition(part) && !CONNECTIVES.contains(part.getType()));
+            }
+            List<ASTNode> parts = children(node);
+            for (int at = 0; at < parts.size(); at++) {
+                boolean asked = function.equals("when") && at % 2 == 1 && at + 1 < parts.size() || function.equals("if") && at == 1;
+                if (CHOICES.contains(function) && at > 0 && !asked && value && condition(parts.get(at))
+                    || tells(parts.get(at), !asked && (value || !CONNECTIVES.contains(type)))) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        private static boolean condition(ASTNode node) {
+            int type = node.getType();
+            return COMPARISONS.contains(type) || CONNECTIVES.contains(type) || named(node, "in") || named(node, "between");
         }
 
         private static boolean isNull(ASTNode node) {
