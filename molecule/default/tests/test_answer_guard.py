@@ -244,6 +244,16 @@ def test_an_alias_that_is_another_key_too_is_refused(session: HiveSession) -> No
         assert session.execute(f"SELECT v AS k, k AS c FROM {table} ORDER BY k") == rows
 
 
+def test_a_list_of_decimals_is_planned_without_the_propagation_of_constants(session: HiveSession) -> None:
+    """It was a list that Kryo writes and cannot read."""
+    with stored(session, "d DECIMAL(10,2)", "(1.5), (2.25), (3), (NULL)") as table:
+        near = "CASE WHEN d IN (1.50, 2.25) THEN 1 ELSE 0 END"
+        rows = session.execute(f"SELECT {near}, sum({near}) FROM {table} GROUP BY ROLLUP ({near})")
+        found = session.execute(f"SELECT d FROM {table} WHERE d <=> d AND (d IN (1.50, 2.25) OR d = 7) ORDER BY d")
+    assert ordered(rows) == ordered([(1, 2), (0, 0), (None, 2)])
+    assert [str(value) for (value,) in found] == ["1.50", "2.25"]
+
+
 def test_a_limit_does_not_make_a_total_smaller(session: HiveSession) -> None:
     with stored(session, "a STRING", "('p'), ('p'), ('q'), ('q'), ('r'), (NULL), ('q')") as table:
         rows = session.execute(f"SELECT a, count(*) FROM {table} GROUP BY a WITH ROLLUP ORDER BY a DESC LIMIT 2")

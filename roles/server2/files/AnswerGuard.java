@@ -34,9 +34,16 @@ import org.apache.hadoop.hive.ql.parse.ParseException;
 import org.apache.hadoop.hive.ql.parse.ParseUtils;
 import org.apache.hadoop.hive.ql.parse.SemanticException;
 import org.apache.hadoop.hive.ql.parse.WindowingSpec.WindowType;
+import org.apache.hadoop.hive.ql.plan.AggregationDesc;
 import org.apache.hadoop.hive.ql.plan.BaseWork;
+import org.apache.hadoop.hive.ql.plan.ExprNodeDesc;
+import org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDesc;
+import org.apache.hadoop.hive.ql.plan.FilterDesc;
+import org.apache.hadoop.hive.ql.plan.GroupByDesc;
 import org.apache.hadoop.hive.ql.plan.MapredWork;
 import org.apache.hadoop.hive.ql.plan.PTFDesc;
+import org.apache.hadoop.hive.ql.plan.SelectDesc;
+import org.apache.hadoop.hive.ql.plan.TableScanDesc;
 import org.apache.hadoop.hive.ql.plan.ptf.BoundaryDef;
 import org.apache.hadoop.hive.ql.plan.ptf.OrderDef;
 import org.apache.hadoop.hive.ql.plan.ptf.OrderExpressionDef;
@@ -224,6 +231,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         try {
             for (BaseWork work : works(tasks)) {
                 for (Operator<?> operator : work.getAllOperators()) {
+                    expressions(operator).forEach(AnswerGuard::copyLists);
                     if (operator.getConf() instanceof PTFDesc) {
                         refuseDistances((PTFDesc) operator.getConf());
                     }
@@ -259,6 +267,34 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
         }
         return works;
+    }
+
+    private static List<ExprNodeDesc> expressions(Operator<?> operator) {
+        List<ExprNodeDesc> found = new ArrayList<>();
+        if (operator.getColumnExprMap() != null) {
+            found.addAll(operator.getColumnExprMap().values());
+        }
+        if (operator.getConf() instanceof FilterDesc) {
+            found.add(((FilterDesc) operator.getConf()).getPredicate());
+        } else if (operator.getConf() instanceof SelectDesc && ((SelectDesc) operator.getConf()).getColList() != null) {
+            found.addAll(((SelectDesc) operator.getConf()).getColList());
+        } else if (operator.getConf() instanceof GroupByDesc) {
+            found.addAll(((GroupByDesc) operator.getConf()).getKeys());
+            for (AggregationDesc aggregate : ((GroupByDesc) operator.getConf()).getAggregators()) {
+                found.addAll(aggregate.getParameters());
+            }
+        } else if (operator.getConf() instanceof TableScanDesc) {
+            found.add(((TableScanDesc) operator.getConf()).getFilterExpr());
+        }
+        return found;
+    }
+
+    /** Where the propagation of constants is left out, IN has a list of Guava's, which a task cannot read from the plan. */
+    private static void copyLists(ExprNodeDesc expression) {
+        if (expression instanceof ExprNodeGenericFuncDesc && expression.getChildren() != null) {
+            ((ExprNodeGenericFuncDesc) expression).setChildren(new ArrayList<>(expression.getChildren()));
+            expression.getChildren().forEach(AnswerGuard::copyLists);
+        }
     }
 
     /** Refuses a number for a bound of RANGE if Hive does not compare the key's distances with it. */
