@@ -172,6 +172,8 @@ def read(path: Path) -> Config:
     """Read and check a file. Raises ConfigError: a setting that nobody knows is an error too."""
     try:
         content = yaml.safe_load(path.read_text())
+    except PermissionError:
+        raise ConfigError(f"{path} cannot be read: Permission denied. Run the command with sudo.") from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
     except (UnicodeDecodeError, yaml.YAMLError) as error:

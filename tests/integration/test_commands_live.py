@@ -87,8 +87,8 @@ def test_what_was_removed_is_told_and_comes_back(site: Site) -> None:
     assert site.json("restore", "--name", "hive.shop.orders")["message"] == "Restored 3 objects."
     assert world.objects() == before
     nothing = f"The journal has nothing of the removal {number} that could be restored."
-    assert nothing in site.run("restore", number, code=1)
-    assert nothing in site.run("restore", number, "--dry-run", code=1)
+    assert f"Error: {nothing}" in site.run("restore", number, code=1)
+    assert f"Error: {nothing}" in site.run("restore", number, "--dry-run", code=1)
     assert "begins with the catalog" in site.run("restore", "--name", "orders", code=2)
     assert "nothing of a removal 99" in site.run("journal", "99", code=1)
 
@@ -128,7 +128,9 @@ def test_what_was_deleted_twice_is_undone_from_wherever_the_trash_has_it(site: S
     assert "3 objects came back" in told
     assert world.objects() == before
     assert "nothing can come back" in site.run("undo", number, code=1)
+    assert "nothing can come back" in site.run("undo", "--path", path, code=1)
     assert "nothing of a removal 99" in site.run("undo", "99", code=1)
+    assert f"no removal of {path}_other, or" in site.run("undo", "--path", f"{path}_other", code=1)
     world.files.delete(checkpoint)
 
 

@@ -145,11 +145,13 @@ def _withdraw(database: Database, number: int) -> bool:
 
 
 def end(site: Site, done: Request) -> None:
-    """Print the result, and exit with 0 or 1."""
+    """Print the result, and exit with 0 or 1. Raises ClickException with what failed."""
     if site.json:
         site.print_json({"request": done.id, "kind": done.kind, "state": done.state, "message": done.message})
+    elif done.state == "failed":
+        raise click.ClickException(done.message)
     else:
-        click.echo(done.message, err=done.state == "failed")
+        click.echo(done.message)
     sys.exit(OK if done.state == "done" else ERROR)
 
 

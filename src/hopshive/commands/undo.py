@@ -86,6 +86,7 @@ def _entries(database: Database, removal: int | None, path: str | None) -> tuple
     with database.reading() as tx:
         entries = journal.restorable(tx, removal=removal, path=path)
         known = removal is None or journal.one_removal(tx, removal) is not None
+        there_was = bool(entries) or path is None or journal.knows(tx, path)
     if not known:
         raise click.ClickException(f"The journal has nothing of a removal {removal}. Look: hopshive journal")
     waiting = [] if entries or path is None else _waiting(database, normal(path))
@@ -94,6 +95,11 @@ def _entries(database: Database, removal: int | None, path: str | None) -> tuple
         where = f" It lies at {one.target}: move it back, and it waits no longer." if one.target else ""
         raise click.ClickException(
             f"{one.path} waits for an approval, and none of its metadata was removed.{where} Look: hopshive held"
+        )
+    if not entries and path is not None and not there_was:
+        raise click.ClickException(
+            f"The journal has no removal of {path}, or of anything beneath it: nothing was removed there, or longer ago"
+            " than the journal keeps. Look: hopshive journal"
         )
     if not entries:
         what = f"the removal {removal}" if path is None else path

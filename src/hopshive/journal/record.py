@@ -104,6 +104,11 @@ def restorable(
     return sorted(found.values(), key=lambda one: one.id, reverse=True)
 
 
+def knows(tx: Transaction, path: str) -> bool:
+    """Whether the journal has a removal of a directory or of something beneath it, restored or not."""
+    return tx.row(f"SELECT 1 FROM {{state}}.journal WHERE {_THERE} LIMIT 1", _place(path)) is not None
+
+
 # At a path or beneath it.
 _THERE = f"(path_hash = %s AND path = %s OR {state.BENEATH})"
 
