@@ -48,7 +48,7 @@ class Probe {
 
     static String judge(ASTNode tree, boolean nullsLast) {
         try {
-            return AnswerGuard.judge(tree, Probe::table, nullsLast).toString();
+            return AnswerGuard.judge(tree, Probe::table, nullsLast);
         } catch (SemanticException refused) {
             String why = refused.getMessage();
             if (why.contains("RANGE")) {
@@ -250,6 +250,28 @@ STATEMENTS = {
     "SELECT a FROM t GROUP BY ROLLUP (a) EXCEPT SELECT a FROM t": "REFUSED intersect sets",
     "SELECT a FROM t WHERE v > (SELECT avg(w) FROM u) GROUP BY ROLLUP (a)": "REFUSED subquery sets",
     "SELECT DISTINCT c FROM (SELECT count(*) AS c FROM t) y WHERE c > (SELECT avg(w) FROM u)": "REFUSED subquery row",
+    # Rule "constants": a condition without a column above a total.
+    **dict.fromkeys(
+        (
+            "SELECT count(*) FROM t HAVING 1 = 2",
+            "SELECT max(s) FROM t HAVING count(*) > 1 AND current_date > DATE'2030-01-01'",
+            "SELECT * FROM (SELECT count(*) AS c FROM t) y WHERE c > 1 AND NULL",
+            "SELECT * FROM (SELECT collect_set(s) FROM t) y JOIN u ON rand() > 2",
+        ),
+        "AS_IS KEEPING_CONDITIONS",
+    ),
+    "SELECT k, count(*) FROM t GROUP BY ROLLUP (k) HAVING CAST(NULL AS BOOLEAN)": "WITHOUT_INFERENCE KEEPING_CONDITIONS",
+    **dict.fromkeys(
+        (
+            "SELECT k, count(*) FROM t WHERE 1 = 2 GROUP BY k HAVING 1 = 2",
+            "SELECT count(*) FROM t WHERE 1 = 1 AND TRUE AND k > 1 HAVING 1 = 1",
+            "SELECT count(*) FROM t JOIN u USING (k)",
+            "SELECT count(*) FROM t, u WHERE t.k = u.k",
+            "SELECT k, min(v) OVER () FROM t WHERE 1 = 2",
+            "SELECT count(*) FROM t WHERE EXISTS (SELECT 1 FROM u)",
+        ),
+        "AS_IS",
+    ),
     # Rule "absent": NOT IN where Hive plans without CBO.
     **dict.fromkeys(
         (

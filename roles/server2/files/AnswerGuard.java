@@ -195,7 +195,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             if (statement.extremes) {
                 conf.setBoolean("hive.compute.query.using.stats", false);
             }
-            if (statement.constants && statement.totals) {
+            if (statement.keepsConditions()) {
                 conf.setBoolean("hive.optimize.ppd", false);
                 exclude(conf, TRANSPOSITION);
             }
@@ -370,9 +370,11 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         }
     }
 
-    /** What the rules say of a statement; @throws SemanticException if it can only be answered wrongly. */
-    static Verdict judge(ASTNode tree, Catalog catalog, boolean nullsLast) throws SemanticException {
-        return new Statement(catalog, nullsLast).judge(tree);
+    /** What the rules say of a statement, as text; @throws SemanticException if it can only be answered wrongly. */
+    static String judge(ASTNode tree, Catalog catalog, boolean nullsLast) throws SemanticException {
+        Statement statement = new Statement(catalog, nullsLast);
+        Verdict verdict = statement.judge(tree);
+        return verdict + (statement.keepsConditions() ? " KEEPING_CONDITIONS" : "");
     }
 
     private static SemanticException refusal(String what) {
@@ -479,6 +481,11 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return Verdict.WITHOUT_CBO;
         }
 
+        /** Whether conditions are to stay above aggregates. */
+        boolean keepsConditions() {
+            return constants && totals;
+        }
+
         /** What stands in the statement and in the views that it reads. */
         private void collect(ASTNode tree) {
             for (ASTNode node : all(tree)) {
@@ -572,7 +579,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         /** Whether an expression depends on rows. */
         private static boolean reads(ASTNode node) {
             return all(node).stream().anyMatch(part -> part.getType() == HiveParser.TOK_TABLE_OR_COL
-                || part.getType() == HiveParser.TOK_SUBQUERY_EXPR || part.getType() == HiveParser.TOK_FUNCTIONSTAR);
+                || part.getType() == HiveParser.TOK_TABCOLNAME || part.getType() == HiveParser.TOK_SUBQUERY_EXPR || part.getType() == HiveParser.TOK_FUNCTIONSTAR);
         }
 
         /** Whether an expression tells a condition that is false from one that is NULL; `value`: whether anything asks for that. */
