@@ -40,6 +40,18 @@ def stored(
         session.execute("DROP DATABASE guarded CASCADE")
 
 
+@pytest.fixture(scope="module")
+def numbers(session: HiveSession) -> Iterator[str]:
+    """A table for what changes nothing."""
+    session.execute("CREATE DATABASE IF NOT EXISTS guarded_numbers")
+    try:
+        session.execute("CREATE EXTERNAL TABLE guarded_numbers.t (k INT, v INT, d DECIMAL(10,2)) STORED AS ORC")
+        session.execute("INSERT INTO guarded_numbers.t VALUES (1, 9, 0), (2, 8, 1.5), (NULL, 7, NULL)")
+        yield "guarded_numbers.t"
+    finally:
+        session.execute("DROP DATABASE guarded_numbers CASCADE")
+
+
 def ordered(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(rows, key=str)
 
@@ -102,10 +114,9 @@ def test_a_left_join_keeps_rows_whose_match_has_a_null(session: HiveSession) -> 
     assert ordered(rows) == [(1,), (3,)]
 
 
-def test_a_null_is_not_let_pass_beside_a_comparison_that_is_true_of_it(session: HiveSession) -> None:
-    with stored(session, "k INT", "(1), (2), (NULL)") as table:
-        rows = session.execute(f"SELECT k FROM {table} WHERE k <=> k + 0 AND k IS NOT NULL")
-        selected = session.execute(f"SELECT k IS NOT NULL AND k = 1 FROM {table}")
+def test_a_null_is_not_let_pass_beside_a_comparison_that_is_true_of_it(session: HiveSession, numbers: str) -> None:
+    rows = session.execute(f"SELECT k FROM {numbers} WHERE k <=> k + 0 AND k IS NOT NULL")
+    selected = session.execute(f"SELECT k IS NOT NULL AND k = 1 FROM {numbers}")
     assert ordered(rows) == [(1,), (2,)]
     assert ordered(selected) == [(False,), (False,), (True,)]
 
@@ -171,87 +182,78 @@ def test_a_column_compared_with_itself_is_planned(session: HiveSession) -> None:
     assert ordered(totals) == ordered([(1, 1), (None, 1)])
 
 
-def test_branches_of_a_union_keep_their_constants(session: HiveSession) -> None:
+def test_branches_of_a_union_keep_their_constants(session: HiveSession, numbers: str) -> None:
     """Without the rules that fold constants in SELECT, CBO takes the first branch's for that of all."""
-    with stored(session, "k INT", "(1), (2), (NULL)") as table:
-        both = f"(SELECT 1 AS x, k FROM {table} UNION ALL SELECT 2 AS x, CAST(NULL AS INT) AS k FROM {table}) u"
-        rows = session.execute(f"SELECT x, count(*) FROM {both} GROUP BY x")
-        totals = session.execute(f"SELECT x, count(*) FROM {both} GROUP BY ROLLUP (x)")
-        left = session.execute(f"SELECT k FROM {table} EXCEPT ALL SELECT CAST(NULL AS INT) FROM {table}")
+    both = f"(SELECT 1 AS x, k FROM {numbers} UNION ALL SELECT 2 AS x, CAST(NULL AS INT) AS k FROM {numbers}) u"
+    rows = session.execute(f"SELECT x, count(*) FROM {both} GROUP BY x")
+    totals = session.execute(f"SELECT x, count(*) FROM {both} GROUP BY ROLLUP (x)")
+    left = session.execute(f"SELECT k FROM {numbers} EXCEPT ALL SELECT CAST(NULL AS INT) FROM {numbers}")
     assert ordered(rows) == [(1, 3), (2, 3)]
     assert ordered(totals) == [(1, 3), (2, 3), (None, 6)]
     assert ordered(left) == [(1,), (2,)]
 
 
-def test_a_group_of_a_single_row_is_one(session: HiveSession) -> None:
-    with stored(session, "k INT", "(1), (2), (NULL)") as table:
-        least = f"(SELECT min(k) AS c FROM {table}) y"
-        assert session.execute(f"SELECT 'x' FROM {least} GROUP BY c") == [("x",)]
-        assert session.execute(f"SELECT 'x' FROM (SELECT DISTINCT c FROM {least}) z") == [("x",)]
-        assert ordered(session.execute(f"SELECT c FROM {least} GROUP BY ROLLUP (c)")) == [(1,), (None,)]
-        keys = f"(SELECT k FROM {table} WHERE k > 1 GROUP BY k) y"
-        assert ordered(session.execute(f"SELECT k FROM {keys} GROUP BY ROLLUP (k)")) == [(2,), (None,)]
+def test_a_group_of_a_single_row_is_one(session: HiveSession, numbers: str) -> None:
+    least = f"(SELECT min(k) AS c FROM {numbers}) y"
+    assert session.execute(f"SELECT 'x' FROM {least} GROUP BY c") == [("x",)]
+    assert session.execute(f"SELECT 'x' FROM (SELECT DISTINCT c FROM {least}) z") == [("x",)]
+    assert ordered(session.execute(f"SELECT c FROM {least} GROUP BY ROLLUP (c)")) == [(1,), (None,)]
+    keys = f"(SELECT k FROM {numbers} WHERE k > 1 GROUP BY k) y"
+    assert ordered(session.execute(f"SELECT k FROM {keys} GROUP BY ROLLUP (k)")) == [(2,), (None,)]
 
 
-def test_a_total_of_no_rows_is_there(session: HiveSession) -> None:
-    with stored(session, "k INT, d DECIMAL(10,2)", "(0, 0), (1, 1), (NULL, NULL)") as table:
-        for never in ("1 = 2", "k = 1 AND k = 2", "CAST(NULL AS BOOLEAN)", "d IN (CAST(NULL AS DECIMAL(10,2)))"):
-            totals = f"FROM {table} WHERE {never} GROUP BY ROLLUP (k)"
-            assert session.execute(f"SELECT k, count(*) {totals}") == [(None, 0)], never
-            assert session.execute(f"SELECT k {totals}") == [(None,)], never
-        # Vectorized, and not known to be empty before it runs.
-        semi = (
-            f"{table} x WHERE d IN (CAST(NULL AS DECIMAL(10,2))) AND EXISTS (SELECT 1 FROM {table} y WHERE y.d = x.d)"
-        )
-        rows = session.execute(
-            f"SELECT 'a', 1 FROM {semi} UNION ALL SELECT 'b', count(*) FROM {table} GROUP BY CUBE (k)"
-        )
-        assert ordered(rows) == [("b", 1), ("b", 1), ("b", 1), ("b", 3)]
+def test_a_total_of_no_rows_is_there(session: HiveSession, numbers: str) -> None:
+    for never in ("1 = 2", "k = 1 AND k = 2", "CAST(NULL AS BOOLEAN)", "d IN (CAST(NULL AS DECIMAL(10,2)))"):
+        totals = f"FROM {numbers} WHERE {never} GROUP BY ROLLUP (k)"
+        assert session.execute(f"SELECT k, count(*) {totals}") == [(None, 0)], never
+        assert session.execute(f"SELECT k {totals}") == [(None,)], never
+    # Vectorized, and not known to be empty before it runs.
+    semi = (
+        f"{numbers} x WHERE d IN (CAST(NULL AS DECIMAL(10,2))) AND EXISTS (SELECT 1 FROM {numbers} y WHERE y.d = x.d)"
+    )
+    rows = session.execute(f"SELECT 'a', 1 FROM {semi} UNION ALL SELECT 'b', count(*) FROM {numbers} GROUP BY CUBE (k)")
+    assert ordered(rows) == [("b", 1), ("b", 1), ("b", 1), ("b", 3)]
 
 
-def test_a_condition_without_a_column_holds_for_totals(session: HiveSession) -> None:
-    with stored(session, "k INT", "(1), (2), (NULL)") as table:
-        totals = f"SELECT k, count(*) AS c FROM {table} GROUP BY ROLLUP (k)"
-        for never in ("1 = 2", "CAST(NULL AS BOOLEAN)", "current_date < DATE'2000-01-01'"):
-            assert session.execute(f"SELECT count(*) FROM {table} HAVING {never}") == [], never
-            assert session.execute(f"{totals} HAVING {never}") == [], never
-            assert session.execute(f"SELECT * FROM ({totals}) y WHERE {never}") == [], never
-            assert session.execute(f"SELECT * FROM (SELECT count(*) AS c FROM {table}) y WHERE {never}") == [], never
-        always = "current_date > DATE'2000-01-01'"
-        assert session.execute(f"SELECT count(*) FROM {table} HAVING 1 = 1 AND {always}") == [(3,)]
+def test_a_condition_without_a_column_holds_for_totals(session: HiveSession, numbers: str) -> None:
+    totals = f"SELECT k, count(*) AS c FROM {numbers} GROUP BY ROLLUP (k)"
+    for never in ("1 = 2", "CAST(NULL AS BOOLEAN)", "current_date < DATE'2000-01-01'"):
+        assert session.execute(f"SELECT count(*) FROM {numbers} HAVING {never}") == [], never
+        assert session.execute(f"{totals} HAVING {never}") == [], never
+        assert session.execute(f"SELECT * FROM ({totals}) y WHERE {never}") == [], never
+        assert session.execute(f"SELECT * FROM (SELECT count(*) AS c FROM {numbers}) y WHERE {never}") == [], never
+    always = "current_date > DATE'2000-01-01'"
+    assert session.execute(f"SELECT count(*) FROM {numbers} HAVING 1 = 1 AND {always}") == [(3,)]
 
 
-def test_a_null_that_is_not_in_an_empty_subquery_is_kept(session: HiveSession) -> None:
-    with stored(session, "k INT", "(1), (2), (NULL)") as table:
-        missing = f"NOT IN (SELECT k FROM {table} WHERE k > 100)"
-        assert session.execute(f"SELECT count(*) FROM {table} WHERE k {missing}") == [(3,)]
-        spread = f"SELECT count(*) FROM (SELECT k FROM {table} DISTRIBUTE BY k) y WHERE y.k"
-        with pytest.raises(HiveError, match=r"Answer guard: NOT IN \(SELECT \.\.\)"):
-            session.execute(f"{spread} {missing}")
-        assert session.execute(f"{spread} IS NOT NULL AND y.k {missing}") == [(2,)]
+def test_a_null_that_is_not_in_an_empty_subquery_is_kept(session: HiveSession, numbers: str) -> None:
+    missing = f"NOT IN (SELECT k FROM {numbers} WHERE k > 100)"
+    assert session.execute(f"SELECT count(*) FROM {numbers} WHERE k {missing}") == [(3,)]
+    spread = f"SELECT count(*) FROM (SELECT k FROM {numbers} DISTRIBUTE BY k) y WHERE y.k"
+    with pytest.raises(HiveError, match=r"Answer guard: NOT IN \(SELECT \.\.\)"):
+        session.execute(f"{spread} {missing}")
+    assert session.execute(f"{spread} IS NOT NULL AND y.k {missing}") == [(2,)]
 
 
-def test_an_alias_that_is_another_key_too_is_refused(session: HiveSession) -> None:
-    with stored(session, "k INT, v INT", "(1, 9), (2, 8), (3, 7)") as table:
-        for refused in (
-            f"SELECT DISTINCT v AS k, k AS c FROM {table} ORDER BY k",
-            f"SELECT x AS k, c FROM (SELECT DISTINCT v AS x, k AS c FROM {table}) y ORDER BY 1",
-        ):
-            with pytest.raises(HiveError, match="Answer guard: ORDER BY sorts by k"):
-                session.execute(refused)
-        rows = [(7, 3), (8, 2), (9, 1)]
-        assert session.execute(f"SELECT DISTINCT v AS w, k AS c FROM {table} ORDER BY w") == rows
-        assert session.execute(f"SELECT v AS k, k AS c FROM {table} ORDER BY k") == rows
+def test_an_alias_that_is_another_key_too_is_refused(session: HiveSession, numbers: str) -> None:
+    for refused in (
+        f"SELECT DISTINCT v AS k, k AS c FROM {numbers} ORDER BY k",
+        f"SELECT x AS k, c FROM (SELECT DISTINCT v AS x, k AS c FROM {numbers}) y ORDER BY 1",
+    ):
+        with pytest.raises(HiveError, match="Answer guard: ORDER BY sorts by k"):
+            session.execute(refused)
+    rows = [(7, None), (8, 2), (9, 1)]
+    assert session.execute(f"SELECT DISTINCT v AS w, k AS c FROM {numbers} ORDER BY w") == rows
+    assert session.execute(f"SELECT v AS k, k AS c FROM {numbers} ORDER BY k") == rows
 
 
-def test_a_list_of_decimals_is_planned_without_the_propagation_of_constants(session: HiveSession) -> None:
+def test_a_list_of_decimals_is_planned_without_the_propagation_of_constants(session: HiveSession, numbers: str) -> None:
     """It was a list that Kryo writes and cannot read."""
-    with stored(session, "d DECIMAL(10,2)", "(1.5), (2.25), (3), (NULL)") as table:
-        near = "CASE WHEN d IN (1.50, 2.25) THEN 1 ELSE 0 END"
-        rows = session.execute(f"SELECT {near}, sum({near}) FROM {table} GROUP BY ROLLUP ({near})")
-        found = session.execute(f"SELECT d FROM {table} WHERE d <=> d AND (d IN (1.50, 2.25) OR d = 7) ORDER BY d")
-    assert ordered(rows) == ordered([(1, 2), (0, 0), (None, 2)])
-    assert [str(value) for (value,) in found] == ["1.50", "2.25"]
+    near = "CASE WHEN d IN (1.50, 2.25) THEN 1 ELSE 0 END"
+    rows = session.execute(f"SELECT {near}, sum({near}) FROM {numbers} GROUP BY ROLLUP ({near})")
+    found = session.execute(f"SELECT d FROM {numbers} WHERE d <=> d AND (d IN (1.50, 2.25) OR d = 7) ORDER BY d")
+    assert ordered(rows) == ordered([(1, 1), (0, 0), (None, 1)])
+    assert [str(value) for (value,) in found] == ["1.50"]
 
 
 def test_a_limit_does_not_make_a_total_smaller(session: HiveSession) -> None:
