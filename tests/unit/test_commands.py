@@ -253,6 +253,63 @@ def test_undo_asks_for_the_metadata_where_it_does_not_come_back_by_itself(world:
     assert world.objects() == {"d", "d.t"}
 
 
+AGAIN = "If it was deleted just now, say hopshive wait, and undo again."
+
+
+def refused(path: Path, *arguments: str) -> str:
+    """The line with which an undo ends with 1."""
+    return run(path, "undo", *arguments, code=1)
+
+
+def test_undo_of_a_path_that_never_was_says_that_the_journal_does_not_know_it(world: World, path: Path) -> None:
+    said = refused(path, "--path", f"{world.root}/never")
+    assert said == (
+        f"Error: The journal knows no removal of {world.root}/never, or of anything beneath it. {AGAIN} Look: hopshive journal\n"
+    )
+    assert refused(path, "999999") == "Error: The journal has nothing of a removal 999999. Look: hopshive journal\n"
+
+
+def test_undo_of_a_path_that_was_not_removed_says_that_it_stands(path: Path, table: str) -> None:
+    assert refused(path, "--path", table) == (
+        f"Error: {table} stands on HDFS, and the journal knows no removal of it, or of anything beneath it: there is nothing to"
+        " undo. Look: hopshive journal\n"
+    )
+
+
+def test_undo_of_what_is_back_already_names_the_removal(world: World, path: Path, table: str) -> None:
+    world.files.trash(table)
+    world.settle()
+    assert world.objects() == {"d"}
+    world.files.move(f"{TRASH}{table}", table)
+    world.settle()
+    assert world.objects() == {"d", "d.t"}
+    ((number,),) = world.metastore.execute("SELECT MAX(id) FROM {state}.removal")
+    look = f"Look: hopshive journal {number}\n"
+    back = f"nothing can come back: all of it that the journal knows is back already, at last from removal {number}."
+    assert refused(path, "--path", table) == f"Error: Of {table} {back} {look}"
+    assert refused(path, "--path", world.root) == f"Error: Of {world.root} {back} {look}"
+    assert refused(path, str(number)) == (
+        f"Error: Of the removal {number} nothing can come back: all of it is back already. {look}"
+    )
+    # Nobody has followed that yet.
+    world.files.trash(table)
+    assert refused(path, "--path", table) == f"Error: Of {table} {back} {AGAIN} {look}"
+
+
+def test_undo_of_a_removal_whose_objects_are_forgotten_or_that_goes_on_says_so(
+    world: World, path: Path, table: str
+) -> None:
+    world.files.trash(table)
+    world.settle()
+    ((number,),) = world.metastore.execute("SELECT MAX(id) FROM {state}.removal")
+    world.metastore.execute("DELETE FROM {state}.journal")
+    assert "its objects are older than journal.expiry, and forgotten. Look: hopshive journal" in refused(
+        path, str(number)
+    )
+    world.metastore.execute("UPDATE {state}.removal SET ended = NULL")
+    assert f"The removal {number} is still under way." in refused(path, str(number))
+
+
 def test_undo_fails_with_the_reason_where_the_metadata_cannot_come_back(
     world: World, path: Path, db: int, table: str
 ) -> None:

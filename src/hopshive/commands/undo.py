@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hopshive.database import Database
     from hopshive.journal import Entry
     from hopshive.mirror.held import Held
+    from hopshive.namenode import NameNode
     from hopshive.undo import Plan
 
 
@@ -50,12 +51,12 @@ def undo(site: Site, removal: int | None, path: str | None, dry_run: bool, timeo
     with namenode:
         # The journal knows only of the file system that it was written for.
         namenode.identity()
-        number, entries, gone = _entries(database, removal, path)
+        number, entries, gone = _entries(database, namenode, removal, path)
         with database.reading() as tx:
             found = journal.one_removal(tx, number)
             standing = read_standing(tx)
         if found is None or found.ended is None:
-            raise click.ClickException(f"The removal {number} is still under way. Try again when it has ended.")
+            raise click.ClickException(_under_way(number))
         try:
             with database.reading() as tx:
                 others = [one for one in journal.restorable(tx, path=found.path) if one.removal != number]
@@ -81,12 +82,13 @@ def undo(site: Site, removal: int | None, path: str | None, dry_run: bool, timeo
     _say(site, number, planned, f"{counted(len(entries), 'object')} came back.{lost}", "moved")
 
 
-def _entries(database: Database, removal: int | None, path: str | None) -> tuple[int, list[Entry], int]:
+def _entries(
+    database: Database, namenode: NameNode, removal: int | None, path: str | None
+) -> tuple[int, list[Entry], int]:
     """The removal, what of it can come back, and of how many objects the directory was deleted for good."""
     with database.reading() as tx:
         entries = journal.restorable(tx, removal=removal, path=path)
         known = removal is None or journal.one_removal(tx, removal) is not None
-        there_was = bool(entries) or path is None or journal.knows(tx, path)
     if not known:
         raise click.ClickException(f"The journal has nothing of a removal {removal}. Look: hopshive journal")
     waiting = [] if entries or path is None else _waiting(database, normal(path))
@@ -96,21 +98,55 @@ def _entries(database: Database, removal: int | None, path: str | None) -> tuple
         raise click.ClickException(
             f"{one.path} waits for an approval, and none of its metadata was removed.{where} Look: hopshive held"
         )
-    if not entries and path is not None and not there_was:
-        raise click.ClickException(
-            f"The journal has no removal of {path}, or of anything beneath it: nothing was removed there, or longer ago"
-            " than the journal keeps. Look: hopshive journal"
-        )
     if not entries:
-        what = f"the removal {removal}" if path is None else path
         raise click.ClickException(
-            f"Of {what} nothing can come back: all of it is back, or older than the journal keeps."
+            _nothing_of_removal(database, removal)
+            if removal is not None
+            else _nothing_at(database, namenode, path or "/")
         )
     number = max(entry.removal for entry in entries)
     mine = [entry for entry in entries if entry.removal == number]
     # What was deleted past the trash stays away, and the rest comes back without it.
     there = [entry for entry in mine if entry.inode != GONE]
     return (number, there, len(mine) - len(there)) if there else (number, mine, 0)
+
+
+def _under_way(number: int) -> str:
+    return f"The removal {number} is still under way. Try again when it has ended."
+
+
+def _nothing_of_removal(database: Database, number: int) -> str:
+    """Why nothing of a removal can come back."""
+    with database.reading() as tx:
+        found = journal.one_removal(tx, number)
+        known = journal.objects(tx, number, limit=1)
+    if found is not None and found.ended is None:
+        return _under_way(number)
+    if not known:
+        return (
+            f"Of the removal {number} nothing can come back: its objects are older than journal.expiry, and forgotten."
+            " Look: hopshive journal"
+        )
+    return f"Of the removal {number} nothing can come back: all of it is back already. Look: hopshive journal {number}"
+
+
+def _nothing_at(database: Database, namenode: NameNode, path: str) -> str:
+    """Why nothing at or beneath a path can come back."""
+    stands = namenode.entry(normal(path)) is not None
+    with database.reading() as tx:
+        last = journal.last_restored(tx, path)
+    if last is None and stands:
+        return (
+            f"{path} stands on HDFS, and the journal knows no removal of it, or of anything beneath it: there is nothing to"
+            " undo. Look: hopshive journal"
+        )
+    again = "" if stands else " If it was deleted just now, say hopshive wait, and undo again."
+    if last is None:
+        return f"The journal knows no removal of {path}, or of anything beneath it.{again} Look: hopshive journal"
+    return (
+        f"Of {path} nothing can come back: all of it that the journal knows is back already, at last from removal"
+        f" {last.removal}.{again} Look: hopshive journal {last.removal}"
+    )
 
 
 def _waiting(database: Database, path: str) -> list[Held]:

@@ -1,6 +1,16 @@
 """What is removed, and how it comes back."""
 
-from hopshive.journal.record import Entry, Removal, expire, history, knows, objects, one_removal, restorable, sample
+from hopshive.journal.record import (
+    Entry,
+    Removal,
+    expire,
+    history,
+    last_restored,
+    objects,
+    one_removal,
+    restorable,
+    sample,
+)
 from hopshive.journal.removal import Cause, Progress, Removed, Unknown, begin_removal, end_removal, remove_next
 from hopshive.journal.restore import RestoreProgress, restore_next
 
@@ -16,7 +26,7 @@ __all__ = [
     "end_removal",
     "expire",
     "history",
-    "knows",
+    "last_restored",
     "objects",
     "one_removal",
     "remove_next",

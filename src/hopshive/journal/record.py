@@ -104,11 +104,6 @@ def restorable(
     return sorted(found.values(), key=lambda one: one.id, reverse=True)
 
 
-def knows(tx: Transaction, path: str) -> bool:
-    """Whether the journal has a removal of a directory or of something beneath it, restored or not."""
-    return tx.row(f"SELECT 1 FROM {{state}}.journal WHERE {_THERE} LIMIT 1", _place(path)) is not None
-
-
 # At a path or beneath it.
 _THERE = f"(path_hash = %s AND path = %s OR {state.BENEATH})"
 
@@ -217,6 +212,16 @@ def sample(tx: Transaction, removal: int) -> Entry | None:
         f"SELECT {COLUMNS} FROM {{state}}.journal j WHERE j.removal = %s AND j.state = 'removed' AND j.path <> ''"
         " ORDER BY j.id DESC LIMIT 1",
         (removal,),
+    )
+    return entry(row) if row else None
+
+
+def last_restored(tx: Transaction, path: str) -> Entry | None:
+    """Of the objects at or beneath a path that came back, the one that went last."""
+    row = tx.row(
+        f"SELECT {COLUMNS} FROM {{state}}.journal j WHERE j.state = 'restored' AND j.kind <> %s AND {_THERE}"
+        " ORDER BY j.id DESC LIMIT 1",
+        (REFERENCE, *_place(path)),
     )
     return entry(row) if row else None
 
