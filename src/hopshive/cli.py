@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from hopshive.artifacts.catalogue import DEFAULT_PYTHON, Catalogue, default_artifacts, default_cache
+from hopshive.artifacts.errors import ArtifactError
 from hopshive.artifacts.mirror import Sources
 from hopshive.artifacts.python_env import BUILD_ENV, PREFIX
 from hopshive.artifacts.tarball import OfficialTarball, parse_tarballs
@@ -137,9 +138,15 @@ def mirror(catalogue: Catalogue, directory: Path) -> None:
 
 
 def read_tarballs(path: Path) -> dict[str, OfficialTarball]:
-    """The variable artifacts_tarballs in a YAML file, with or without its name as the top key."""
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return parse_tarballs(data.get("artifacts_tarballs", data))
+    """The variable artifacts_tarballs in a YAML file, with or without its name as the top key. Raises ArtifactError."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ArtifactError(f"{path} is not YAML: {' '.join(str(error).split())}.") from None
+    entries = data.get("artifacts_tarballs", data) if isinstance(data, dict) else data
+    if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
+        raise ArtifactError(f"{path} must hold artifacts_tarballs: of each product source, sha256 and version.")
+    return parse_tarballs(entries)
 
 
 class Bars:

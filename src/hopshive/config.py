@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import yaml
 
+from hopshive.access import denial
 from hopshive.database import Names, Server
 from hopshive.errors import Refused
 from hopshive.paths import FileSystem, authority
@@ -158,7 +159,7 @@ class Config:
             try:
                 password = Path(database.password_file).read_text().split("\n", 1)[0]
             except (OSError, UnicodeDecodeError) as error:
-                reason = error.strerror if isinstance(error, OSError) else "not text"
+                reason = _reason(Path(database.password_file), error) if isinstance(error, OSError) else "not text"
                 raise ConfigError(
                     f"{database.password_file} (database.password_file) cannot be read: {reason}."
                 ) from None
@@ -172,15 +173,20 @@ def read(path: Path) -> Config:
     """Read and check a file. Raises ConfigError: a setting that nobody knows is an error too."""
     try:
         content = yaml.safe_load(path.read_text())
-    except PermissionError:
-        raise ConfigError(f"{path} cannot be read: Permission denied. Run the command with sudo.") from None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+        elsewhere = ""
+        if isinstance(error, FileNotFoundError):
+            elsewhere = " It stands on the hosts of the group cleaner; --config names another file."
+        raise ConfigError(f"{path} cannot be read: {_reason(path, error)}.{elsewhere}") from None
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         where = getattr(error, "problem_mark", None)
         line = f" in line {where.line + 1}" if where else ""
         raise ConfigError(f"{path} is not YAML{line}: {getattr(error, 'problem', error)}.") from None
     return checked(content, path)
+
+
+def _reason(path: Path, error: OSError) -> str | None:
+    return denial(path) if isinstance(error, PermissionError) else error.strerror
 
 
 def checked(content: object, path: Path) -> Config:

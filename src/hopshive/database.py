@@ -8,13 +8,17 @@ Isolation is READ COMMITTED, on MariaDB as on NDB (which has no other).
 from __future__ import annotations
 
 import json
+import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pymysql
 from pymysql.constants import CR, ER
+
+from hopshive.access import denial
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +33,10 @@ _CONTENTION = frozenset({ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.CHECKREAD, E
 _GONE = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_CONN_HOST_ERROR, CR.CR_CONNECTION_ERROR})
 # Shutdown in progress; the connection was killed; too many connections; the server does not take connections yet.
 _GONE_ALSO = frozenset({1053, 1927, 1040, 3169, 4031, 1317, 0})
+_NO_WAY = frozenset({CR.CR_CONN_HOST_ERROR, CR.CR_CONNECTION_ERROR})
+# A user or password that is none; the second one where the server asks for another kind of login.
+_NO_LOGIN = frozenset({ER.ACCESS_DENIED_ERROR, 1698})
+_NO_RIGHT = frozenset({ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR})
 
 
 class DatabaseError(Exception):
@@ -284,13 +292,25 @@ class Database:
     def _sentence(self, error: pymysql.MySQLError) -> DatabaseError:
         number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
         text = str(error.args[1] if len(error.args) > 1 else error)
-        said = f"{self.server.place[0].upper()}{self.server.place[1:]}: {text} ({number})."
+        said = f"{self.server.place[0].upper()}{self.server.place[1:]}: {text} ({number}).{self._remedy(number, error)}"
         if number in _CONTENTION:
             return Contention(said)
         if number in _GONE or number in _GONE_ALSO or isinstance(error, pymysql.err.InterfaceError):
             self.close()
             return DatabaseUnavailable(said)
         return DatabaseError(said)
+
+    def _remedy(self, number: int, error: pymysql.MySQLError) -> str:
+        """What to do about a server that lets nobody in: a sentence, or nothing."""
+        if number in _NO_LOGIN:
+            return " The user is database.user, the password that of database.password_file: site.yml writes both."
+        if number in _NO_RIGHT:
+            return f" The user {self.server.user} lacks privileges: site.yml grants them."
+        if number not in _NO_WAY:
+            return ""
+        if self.server.unix_socket and isinstance(getattr(error, "original_exception", None), PermissionError):
+            return f" {denial(Path(self.server.unix_socket), os.W_OK)}."
+        return " Is the server up, and can this host reach it?"
 
 
 def _drop(connection: pymysql.connections.Connection[Any]) -> None:

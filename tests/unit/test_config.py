@@ -126,17 +126,6 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read(tmp_path / "binary.yml")
 
 
-def test_who_may_not_read_the_file_is_told_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_path: Path) -> str:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "read_text", refuse)
-    with pytest.raises(
-        ConfigError, match=r"hopshive\.yml cannot be read: Permission denied\. Run the command with sudo\."
-    ):
-        read(tmp_path / "hopshive.yml")
-
-
 def test_the_password_is_the_first_line_of_its_file(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("säcret#'\"\nnot this\n")
     server = reading(tmp_path, LEAST + f"database: {{password_file: {tmp_path}/password}}\n").server()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,11 +25,11 @@ def server(mariadb: MariaDB, first: int, *others: int, word: str = "right") -> S
     return Server("information_schema", "127.0.0.1", first, "several", word, others=places)
 
 
-def ask(asked: Server) -> object:
+def ask(asked: Server, sql: str = "SELECT @@port") -> object:
     database = Database(asked)
     try:
         with database.reading() as tx:
-            return tx.value("SELECT @@port")
+            return tx.value(sql)
     finally:
         database.close()
 
@@ -46,6 +47,18 @@ def test_a_refusal_is_no_reason_to_ask_another(mariadb: MariaDB, dead: int) -> N
     with pytest.raises(DatabaseError, match="Access denied") as caught:
         ask(server(mariadb, mariadb.port, dead, word="wrong"))
     assert not isinstance(caught.value, DatabaseUnavailable)
+
+
+def test_what_lets_nobody_in_is_said_with_what_to_do(mariadb: MariaDB, dead: int) -> None:
+    with pytest.raises(DatabaseError, match=r"\(1045\)\. The user is database\.user, .*: site\.yml writes both\.$"):
+        ask(server(mariadb, mariadb.port, word="wrong"))
+    lacks = r"\. The user several lacks privileges: site\.yml grants them\.$"
+    with pytest.raises(DatabaseError, match=r"Access denied for user .* to database 'mysql' \(1044\)" + lacks):
+        ask(replace(server(mariadb, mariadb.port), database="mysql"))
+    with pytest.raises(DatabaseError, match=r"SELECT command denied to user .* \(1142\)" + lacks):
+        ask(server(mariadb, mariadb.port), "SELECT 1 FROM mysql.db")
+    with pytest.raises(DatabaseError, match=r"\(2003\)\. Is the server up, and can this host reach it\?$"):
+        ask(server(mariadb, dead))
 
 
 @pytest.fixture

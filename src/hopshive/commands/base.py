@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 
 from hopshive import config as configuration
+from hopshive.access import denial
 from hopshive.artifacts.errors import ArtifactError
 from hopshive.database import Database, DatabaseError, Server
 from hopshive.errors import Refused
@@ -39,13 +40,24 @@ WIDE = 250
 
 
 class Commands(click.Group):
-    """Turns the package's errors into one line and exit code 1."""
+    """Turns the package's errors, and those about a file, into one line and exit code 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except (ArtifactError, Refused, DatabaseError, NameNodeError) as error:
             raise click.ClickException(str(error)) from error
+        except OSError as error:
+            # A closed pipe has no file: click ends quietly.
+            if error.filename is None:
+                raise
+            why = denial(Path(error.filename)) if isinstance(error, PermissionError) else error.strerror
+            raise click.ClickException(f"{error.filename} cannot be used: {why}.") from error
+
+
+def complain(sentence: str) -> None:
+    """Say what went wrong, as an exception that ends a command says it, and go on."""
+    click.ClickException(sentence).show()
 
 
 class Place(click.ParamType[str]):
@@ -126,7 +138,8 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--config",
         "config_path",
-        type=click.Path(path_type=Path, dir_okay=False),
+        # What cannot be read says who may: Site.config.
+        type=click.Path(path_type=Path, dir_okay=False, readable=False),
         default=configuration.DEFAULT_PATH,
         show_default=True,
         help="The daemon's configuration.",
