@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 import threading
@@ -74,6 +75,56 @@ def led(world: World) -> Iterator[None]:
     )
     yield
     world.metastore.execute("DELETE FROM {state}.lease")
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def refusing(world: World) -> Iterator[None]:
+    """Whatever is asked of who leads fails."""
+    over = threading.Event()
+
+    def refuse() -> None:
+        while not over.wait(0.05):
+            world.metastore.execute(
+                "UPDATE {state}.request SET state = 'failed', message = 'It was refused.' WHERE state = 'waiting'"
+            )
+
+    thread = threading.Thread(target=refuse)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(20)
+
+
+@pytest.mark.usefixtures("led", "table")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [(["sync"], 1), (["restore", "--path", "/x"], 1), (["check", "--fix"], 3)],
+    ids=["sync", "restore", "check"],
+)
+def test_what_the_leader_refuses_is_said_as_each_error_is(
+    world: World, path: Path, command: list[str], code: int
+) -> None:
+    world.metastore.execute("UPDATE SDS SET PARTITION_ID = NULL, PARENT_ID = NULL, NAME = ''")
+    with refusing(world):
+        done = CliRunner().invoke(main, [*command, "--config", str(path)])
+    assert (done.exit_code, set(done.stderr.splitlines())) == (code, {"Error: It was refused."})
+
+
+def test_what_status_cannot_ask_is_said_as_each_error_is(world: World, tmp_path: Path) -> None:
+    away = write(world, tmp_path / "away.yml", database={"unix_socket": "/not/there"})
+    done = CliRunner().invoke(main, ["status", "--config", str(away)])
+    assert done.exit_code == 1
+    (line,) = done.stderr.splitlines()
+    assert re.match(
+        r"Error: The database metastore at /not/there: .*\. Is the server up, and can this host reach it\?$", line
+    )
+    assert "/not/there" not in done.stdout
+    assert "NameNodes" in done.stdout
 
 
 # --- wait -------------------------------------------------------------------------------------------------------------

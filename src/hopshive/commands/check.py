@@ -10,7 +10,7 @@ from rich.table import Table
 
 from hopshive import schema
 from hopshive.commands.ask import Bar, ask, shown
-from hopshive.commands.base import DIFFERENCES, OK, Site, site_options
+from hopshive.commands.base import DIFFERENCES, OK, Site, complain, site_options
 from hopshive.mirror.check import differences
 from hopshive.wording import counted
 
@@ -35,7 +35,10 @@ def check(site: Site, fix: bool) -> None:
         for kind in remedies(found):
             done = ask(site, kind, {})
             fixed.append(done)
-            click.echo(done.message, err=True)
+            if done.state == "failed":
+                complain(done.message)
+            else:
+                click.echo(done.message, err=True)
         if fixed:
             found = _compared(site)
     if site.json:

@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 
 from hopshive import status as report
-from hopshive.commands.base import DIFFERENCES, ERROR, NO_LEADER, OK, Site, duration, moment, site_options
+from hopshive.commands.base import DIFFERENCES, ERROR, NO_LEADER, OK, Site, complain, duration, moment, site_options
 from hopshive.wording import counted, size
 
 if TYPE_CHECKING:
@@ -33,7 +33,10 @@ def status(site: Site) -> None:
     else:
         site.console.print(_table(found))
         for problem in found.problems:
-            site.console.print(problem, style="bold red")
+            if problem not in found.unreachable:
+                site.console.print(problem, style="bold red")
+        for problem in found.unreachable:
+            complain(problem)
     sys.exit(exit_code(found))
 
 
