@@ -16,6 +16,7 @@ from tests.jdbc_driver import OPTIONS, compile_driver, java
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.metastore_db import Metastore
     from tests.servers import MariaDB
 
 # Prints a line for what comes of each question to a connection that ends before it.
@@ -348,6 +349,73 @@ class Probe {
     }
 }
 """
+# Runs each statement as Hive does, and tells what becomes of it and of its transaction.
+ALTERED = r"""
+import java.sql.*;
+
+class Probe {
+    public static void main(String[] arguments) throws Exception {
+        Connection one = DriverManager.getConnection(arguments[0], arguments[1], arguments[2]);
+        one.createStatement().execute("SET @@session.sql_mode=ANSI_QUOTES");
+        one.setAutoCommit(false);
+        for (int number = 3; number < arguments.length; number++) {
+            try {
+                one.prepareStatement(arguments[number]).executeUpdate();
+                System.out.println("done");
+            } catch (SQLException error) {
+                System.out.println(error.getClass().getSimpleName() + " " + error.getErrorCode() + " " + error.getMessage());
+            }
+            try {
+                one.commit();
+                System.out.println("committed");
+            } catch (SQLException error) {
+                System.out.println("not committed");
+            }
+            one.rollback();
+        }
+    }
+}
+"""
+# A statement about a table of the metastore, the server's error, what is said of it, and what the server says.
+OTHERS = {
+    "out of range": (
+        "INSERT INTO DBS (DB_ID, DB_LOCATION_URI, NAME, CREATE_TIME) VALUES (9, '/x', 'x', 99999999999)",
+        1264,
+        "a value is out of the range of CREATE_TIME of the metastore's database.",
+        "Out of range value for column 'CREATE_TIME' at row 1",
+    ),
+    "a number with letters": (
+        "INSERT INTO DBS (DB_ID, DB_LOCATION_URI, NAME, CREATE_TIME) VALUES (9, '/x', 'x', '12abc')",
+        1265,
+        "a value is not of the type of CREATE_TIME of the metastore's database.",
+        "Data truncated for column 'CREATE_TIME' at row 1",
+    ),
+    "no time": (
+        "INSERT INTO COMPLETED_TXN_COMPONENTS (CTC_TXNID, CTC_DATABASE, CTC_TIMESTAMP, CTC_UPDATE_DELETE)"
+        " VALUES (1, 'x', 'yesterday', 'N')",
+        1292,
+        "a value is not of the type of CTC_TIMESTAMP of the metastore's database.",
+        "Incorrect datetime value: 'yesterday' for column",
+    ),
+    "a text that is compared with a number": (
+        "UPDATE DBS SET CREATE_TIME = 1 WHERE NAME = 5",
+        1292,
+        "a value is not of the type of a column of the metastore's database.",
+        " value: 'kept'",
+    ),
+    "no number": (
+        "INSERT INTO DBS (DB_ID, DB_LOCATION_URI, NAME, CREATE_TIME) VALUES (9, '/x', 'x', 'abc')",
+        1366,
+        "a value is not of the type of CREATE_TIME of the metastore's database.",
+        "Incorrect integer value: 'abc' for column",
+    ),
+    "no default": (
+        "INSERT INTO DBS (DB_ID, NAME) VALUES (9, 'x')",
+        1364,
+        "a row has no value for DB_LOCATION_URI of the metastore's database, which has no default.",
+        "Field 'DB_LOCATION_URI' doesn't have a default value",
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -463,6 +531,23 @@ def test_what_a_column_cannot_hold_is_refused_with_a_sentence_and_not_altered(
         "1",
         "1",
     ]
+
+
+def test_what_else_a_session_that_is_not_strict_alters_is_refused_with_a_sentence(
+    classpath: str, metastore: Metastore, tmp_path: Path
+) -> None:
+    prepare(metastore.mariadb)
+    metastore.execute("INSERT INTO DBS (DB_ID, DB_LOCATION_URI, NAME) VALUES (8, '/kept', 'kept')")
+    url = f"jdbc:mysql+strict://127.0.0.1:{metastore.mariadb.port}/{metastore.server.database}{OPTIONS}"
+    statements = [statement for statement, *_ in OTHERS.values()]
+    lines = run(classpath, tmp_path, ALTERED, url, "driver", "secret", *statements, "UPDATE DBS SET CREATE_TIME = 1")
+    assert lines[1:-2:2] == ["not committed"] * len(OTHERS)
+    assert lines[-2:] == ["done", "committed"]
+    for line, (_, number, said, told) in zip(lines[:-2:2], OTHERS.values(), strict=True):
+        start = f"SQLIntegrityConstraintViolationException {number} Refused: {said} Nothing was stored (docs/limits.md). The"
+        assert line.startswith(f"{start} server said: ")
+        assert told in line
+    assert metastore.execute("SELECT DB_ID, CREATE_TIME FROM DBS WHERE DB_ID > 7") == [(8, 1)]
 
 
 def test_a_transaction_with_a_refused_value_is_not_committed_and_the_sentence_names_the_value(

@@ -44,11 +44,20 @@ public final class StrictDriver implements Driver {
     private static final String REFUSED = "Refused: ";
     /** The SQL modes in what Hive sets for its sessions. */
     private static final Pattern MODE = Pattern.compile("(?i)\\b(sql_mode\\s*=\\s*)(?:'([^']+)'|(ANSI_QUOTES)\\b)");
-    /** Errors about a value: it does not fit into its column, or its letters are not those of the column it is compared with. */
-    private static final Set<Integer> VALUES = Set.of(1267, 1270, 1271, 1366, 1406, 3854, 3988);
+    /** Errors about letters: a column cannot hold those of a value, or is compared with others. */
+    private static final Set<Integer> LETTERS = Set.of(1267, 1270, 1271, 1366, 3854, 3988);
     private static final int TOO_LONG = 1406;
     private static final int INCORRECT = 1366;
-    private static final Pattern COLUMN = Pattern.compile("for column '([^']*)'");
+    private static final String OTHER_TYPE = "a value is not of the type of %s of the metastore's database.";
+    /** What else a session that is not strict would alter, by the server's error: what is said of the column. */
+    private static final Map<Integer, String> ALTERED = Map.of(
+        1264, "a value is out of the range of %s of the metastore's database.",
+        1265, OTHER_TYPE,
+        1292, OTHER_TYPE,
+        INCORRECT, OTHER_TYPE,
+        1364, "a row has no value for %s of the metastore's database, which has no default.");
+    /** MariaDB names a column with its schema and table, in backticks, or alone. */
+    private static final Pattern COLUMN = Pattern.compile("(?:for column|Field) (?:`[^`]*`\\.)*[`']([^`']*)[`']");
     /** An INSERT of parameters alone: its columns, its parameters. */
     private static final Pattern INSERT =
             Pattern.compile("(?is)^\\s*INSERT\\s[^(]*\\(([^)]*)\\)\\s*VALUES\\s*\\((\\s*\\?\\s*(?:,\\s*\\?\\s*)*)\\)\\s*$");
@@ -124,17 +133,27 @@ public final class StrictDriver implements Driver {
         return code == INCORRECT ? said.contains("Incorrect string value") : said.contains("latin1");
     }
 
+    /** The sentence for a value that the server refused; null for an error about something else. */
+    private static String sentence(int code, String said, String sql, Map<Integer, String> texts) {
+        if (LETTERS.contains(code) && isAboutLetters(code, said)) {
+            return "a text has letters that latin1 lacks, and the metastore's database keeps it in latin1."
+                    + " Nothing was stored (docs/consistency.md#text).";
+        }
+        if (code == TOO_LONG) {
+            return tooLong(said, sql, texts) + " Nothing was stored (docs/limits.md).";
+        }
+        String about = ALTERED.get(code);
+        return about == null ? null : about.formatted(column(said)) + " Nothing was stored (docs/limits.md).";
+    }
+
     /** What Hive gets for an error: a sentence for a refused value, the error itself otherwise. */
     private static SQLException told(SQLException error, String sql, Map<Integer, String> texts) {
         int code = error.getErrorCode();
         String said = String.valueOf(error.getMessage());
-        if (!VALUES.contains(code) || code != TOO_LONG && !isAboutLetters(code, said)) {
+        String sentence = sentence(code, said, sql, texts);
+        if (sentence == null) {
             return error;
         }
-        String sentence = code == TOO_LONG
-                ? tooLong(said, sql, texts) + " Nothing was stored (docs/limits.md)."
-                : "a text has letters that latin1 lacks, and the metastore's database keeps it in latin1."
-                        + " Nothing was stored (docs/consistency.md#text).";
         SQLException told = new SQLIntegrityConstraintViolationException(
             REFUSED + sentence + " The server said: " + said, error.getSQLState(), code);
         // Not as its cause: Hive shows the innermost one.
@@ -142,9 +161,13 @@ public final class StrictDriver implements Driver {
         return told;
     }
 
-    private static String tooLong(String said, String sql, Map<Integer, String> texts) {
+    private static String column(String said) {
         Matcher found = COLUMN.matcher(said);
-        String column = found.find() ? found.group(1) : "a column";
+        return found.find() ? found.group(1) : "a column";
+    }
+
+    private static String tooLong(String said, String sql, Map<Integer, String> texts) {
+        String column = column(said);
         String text = texts.get(parameter(sql, column));
         String value = "a value";
         if (text != null) {
