@@ -42,7 +42,7 @@ def stored(
 
 @pytest.fixture(scope="module")
 def numbers(session: HiveSession) -> Iterator[str]:
-    """A table for what changes nothing."""
+    """A table that tests only read."""
     session.execute("CREATE DATABASE IF NOT EXISTS guarded_numbers")
     try:
         session.execute("CREATE EXTERNAL TABLE guarded_numbers.t (k INT, v INT, d DECIMAL(10,2)) STORED AS ORC")
@@ -248,7 +248,7 @@ def test_an_alias_that_is_another_key_too_is_refused(session: HiveSession, numbe
 
 
 def test_a_list_of_decimals_is_planned_without_the_propagation_of_constants(session: HiveSession, numbers: str) -> None:
-    """It was a list that Kryo writes and cannot read."""
+    """Hive writes such a list into the plan as one that tasks cannot read."""
     near = "CASE WHEN d IN (1.50, 2.25) THEN 1 ELSE 0 END"
     rows = session.execute(f"SELECT {near}, sum({near}) FROM {numbers} GROUP BY ROLLUP ({near})")
     found = session.execute(f"SELECT d FROM {numbers} WHERE d <=> d AND (d IN (1.50, 2.25) OR d = 7) ORDER BY d")

@@ -9,7 +9,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.antlr.runtime.CommonToken;
 import org.antlr.runtime.tree.Tree;
 import org.apache.hadoop.conf.Configuration;
@@ -124,6 +126,9 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     private static final Set<Integer> INTERSECTIONS = Set.of(HiveParser.TOK_INTERSECTALL, HiveParser.TOK_INTERSECTDISTINCT,
         HiveParser.TOK_EXCEPTALL, HiveParser.TOK_EXCEPTDISTINCT);
 
+    private static final Set<Integer> INNER =
+        Set.of(HiveParser.TOK_SUBQUERY, HiveParser.TOK_CTE, HiveParser.TOK_SUBQUERY_EXPR);
+
     /** What Hive plans without CBO. */
     private static final Set<Integer> BESIDE_CBO = Set.of(HiveParser.TOK_LATERAL_VIEW_OUTER, HiveParser.TOK_DISTRIBUTEBY,
         HiveParser.TOK_CLUSTERBY, HiveParser.TOK_TRANSFORM, HiveParser.TOK_TABLEBUCKETSAMPLE, HiveParser.TOK_TABLESPLITSAMPLE,
@@ -231,7 +236,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         try {
             for (BaseWork work : works(tasks)) {
                 for (Operator<?> operator : work.getAllOperators()) {
-                    expressions(operator).forEach(AnswerGuard::copyLists);
+                    copyLists(expressions(operator));
                     if (operator.getConf() instanceof PTFDesc) {
                         refuseDistances((PTFDesc) operator.getConf());
                     }
@@ -269,6 +274,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         return works;
     }
 
+    /** What an operator filters, selects, groups or aggregates by. */
     private static List<ExprNodeDesc> expressions(Operator<?> operator) {
         List<ExprNodeDesc> found = new ArrayList<>();
         if (operator.getColumnExprMap() != null) {
@@ -286,14 +292,19 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         } else if (operator.getConf() instanceof TableScanDesc) {
             found.add(((TableScanDesc) operator.getConf()).getFilterExpr());
         }
+        found.removeIf(Objects::isNull);
         return found;
     }
 
     /** Where the propagation of constants is left out, IN has a list of Guava's, which a task cannot read from the plan. */
-    private static void copyLists(ExprNodeDesc expression) {
-        if (expression instanceof ExprNodeGenericFuncDesc && expression.getChildren() != null) {
-            ((ExprNodeGenericFuncDesc) expression).setChildren(new ArrayList<>(expression.getChildren()));
-            expression.getChildren().forEach(AnswerGuard::copyLists);
+    private static void copyLists(List<ExprNodeDesc> expressions) {
+        Deque<ExprNodeDesc> open = new ArrayDeque<>(expressions);
+        while (!open.isEmpty()) {
+            ExprNodeDesc expression = open.pop();
+            if (expression instanceof ExprNodeGenericFuncDesc && expression.getChildren() != null) {
+                ((ExprNodeGenericFuncDesc) expression).setChildren(new ArrayList<>(expression.getChildren()));
+                open.addAll(expression.getChildren());
+            }
         }
     }
 
@@ -408,8 +419,6 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         /** Where ORDER BY places NULLs by default. */
         private final boolean nullsLast;
         private boolean subtotals;
-        /** Whether there is an aggregate that has a row where its input has none. */
-        private boolean totals;
         private boolean constants;
         private boolean nullInList;
         private boolean nullSafe;
@@ -443,7 +452,6 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                 refuseOrder(block);
                 nullSafe |= children(block).stream().anyMatch(
                     clause -> VALUES.contains(clause.getType()) && children(clause).stream().anyMatch(item -> tells(item, true)));
-                totals |= total(block);
                 row |= dropsRow(block);
                 sets |= dropsSets(block, tree);
                 duplicates |= subtotals && dropsDistinct(block);
@@ -466,7 +474,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
             boolean planned = subqueries.stream().allMatch(Statement::plain);
             if (intersection || !planned) {
-                String obstacle = planned ? "INTERSECT or EXCEPT" : "such a subquery";
+                String obstacle = planned ? "INTERSECT or EXCEPT" : "the subquery of this statement";
                 if (subtotals && correlated || duplicates) {
                     throw refusal("subtotals (ROLLUP, CUBE, GROUPING SETS) stand in one statement with a correlated subquery, or below DISTINCT. CBO is "
                         + "wrong for them, and Hive cannot plan " + obstacle + " without CBO. Write the subquery as a JOIN or LEFT JOIN, or "
@@ -483,7 +491,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
 
         /** Whether conditions are to stay above aggregates. */
         boolean keepsConditions() {
-            return constants && totals;
+            return constants && blocks.stream().anyMatch(Statement::total);
         }
 
         /** What stands in the statement and in the views that it reads. */
@@ -623,26 +631,16 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                 if (clause.getType() == HiveParser.TOK_GROUPBY) {
                     return false;
                 }
-                aggregates |= (clause.getType() == HiveParser.TOK_SELECT || clause.getType() == HiveParser.TOK_HAVING) && aggregates(clause);
+                aggregates |= (clause.getType() == HiveParser.TOK_SELECT || clause.getType() == HiveParser.TOK_HAVING)
+                    && aggregate(clause, Statement::isAggregate);
             }
             return aggregates;
         }
 
-        /** Whether an expression has an aggregate, of any name. */
-        private static boolean aggregates(ASTNode node) {
-            int type = node.getType();
-            boolean window = children(node).stream().anyMatch(part -> part.getType() == HiveParser.TOK_WINDOWSPEC);
-            if (!window && (type == HiveParser.TOK_FUNCTIONSTAR || type == HiveParser.TOK_FUNCTIONDI
-                || type == HiveParser.TOK_FUNCTION && node.getChild(0).getType() == HiveParser.Identifier && isAggregate(text(node.getChild(0))))) {
-                return true;
-            }
-            return type != HiveParser.TOK_QUERY && children(node).stream().anyMatch(Statement::aggregates);
-        }
-
         private static boolean isAggregate(String function) {
             try {
-                FunctionInfo info = AGGREGATES.contains(function) ? null : FunctionRegistry.getFunctionInfo(function);
-                return AGGREGATES.contains(function) || info != null && info.isGenericUDAF();
+                FunctionInfo info = FunctionRegistry.getFunctionInfo(function);
+                return info != null && info.isGenericUDAF();
             } catch (SemanticException error) {
                 // Hive meets the same error.
                 return false;
@@ -695,23 +693,16 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             if (!sets) {
                 return false;
             }
-            boolean outermost = true;
-            for (Tree node = block.getParent().getParent(); node != null; node = node.getParent()) {
-                outermost &= node.getType() != HiveParser.TOK_SUBQUERY && node.getType() != HiveParser.TOK_CTE
-                    && node.getType() != HiveParser.TOK_SUBQUERY_EXPR;
-            }
-            for (ASTNode view : views.values()) {
-                for (Tree node = block; node != null; node = node.getParent()) {
-                    outermost &= node != view || view == rebuilt;
-                }
-            }
-            for (ASTNode clause : children(block)) {
-                if (clause.getType() == HiveParser.TOK_SELECT) {
-                    for (ASTNode item : children(clause)) {
-                        if (aggregate(item) && (outermost || item.getChildCount() < 2 || read(text(item.getChild(1)), block, tree))) {
-                            return false;
-                        }
-                    }
+            boolean outermost = outermost(block);
+            return selected(block).stream().noneMatch(
+                item -> aggregate(item) && (outermost || item.getChildCount() < 2 || read(text(item.getChild(1)), block, tree)));
+        }
+
+        /** Whether a block makes rows of the statement's result, or of the view that is rebuilt. */
+        private boolean outermost(ASTNode block) {
+            for (Tree node = block; node != null; node = node.getParent()) {
+                if (INNER.contains(node.getType()) || views.containsValue(node) && node != rebuilt) {
+                    return false;
                 }
             }
             return true;
@@ -762,14 +753,10 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
 
         /** The alias of the column that a position stands for, or null. */
         private static String alias(ASTNode block, String position) {
-            for (ASTNode select : children(block)) {
-                if (select.getType() == HiveParser.TOK_SELECT || select.getType() == HiveParser.TOK_SELECTDI) {
-                    List<ASTNode> items = children(select);
-                    for (int at = 0; at < items.size(); at++) {
-                        if (position.equals(String.valueOf(at + 1)) && items.get(at).getChildCount() == 2) {
-                            return text(items.get(at).getChild(1));
-                        }
-                    }
+            List<ASTNode> items = selected(block);
+            for (int at = 0; at < items.size(); at++) {
+                if (position.equals(String.valueOf(at + 1)) && items.get(at).getChildCount() == 2) {
+                    return text(items.get(at).getChild(1));
                 }
             }
             return null;
@@ -926,31 +913,36 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return null;
         }
 
+        /** The items of a block's SELECT. */
+        private static List<ASTNode> selected(ASTNode block) {
+            for (ASTNode clause : children(block)) {
+                if (clause.getType() == HiveParser.TOK_SELECT || clause.getType() == HiveParser.TOK_SELECTDI) {
+                    return children(clause);
+                }
+            }
+            return Collections.emptyList();
+        }
+
         /** What a block selects as a column; null if that is not plain. */
         private static ASTNode item(ASTNode block, String column) {
             ASTNode found = null;
             boolean star = false;
-            for (ASTNode select : children(block)) {
-                if (select.getType() != HiveParser.TOK_SELECT && select.getType() != HiveParser.TOK_SELECTDI) {
-                    continue;
+            for (ASTNode each : selected(block)) {
+                ASTNode expression = each.getChildCount() > 0 ? (ASTNode) each.getChild(0) : each;
+                String name = each.getChildCount() > 1 ? text(each.getChild(1)) : column(expression);
+                if (each.getChildCount() > 2) {
+                    return null;
                 }
-                for (ASTNode each : children(select)) {
-                    ASTNode expression = each.getChildCount() > 0 ? (ASTNode) each.getChild(0) : each;
-                    String name = each.getChildCount() > 1 ? text(each.getChild(1)) : column(expression);
-                    if (each.getChildCount() > 2) {
+                if (expression.getType() == HiveParser.TOK_ALLCOLREF) {
+                    if (star || found != null || expression.getChildCount() > 0) {
                         return null;
                     }
-                    if (expression.getType() == HiveParser.TOK_ALLCOLREF) {
-                        if (star || found != null || expression.getChildCount() > 0) {
-                            return null;
-                        }
-                        star = true;
-                    } else if (column.equals(name)) {
-                        if (star || found != null) {
-                            return null;
-                        }
-                        found = expression;
+                    star = true;
+                } else if (column.equals(name)) {
+                    if (star || found != null) {
+                        return null;
                     }
+                    found = expression;
                 }
             }
             if (!star) {
@@ -1046,15 +1038,20 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                 item -> item.getChildCount() > 0 && item.getChild(0).getType() == HiveParser.TOK_SETCOLREF);
         }
 
+        /** Whether an expression has one of the aggregates that are known to keep its GROUP BY. */
         private static boolean aggregate(ASTNode node) {
+            return aggregate(node, AGGREGATES::contains);
+        }
+
+        private static boolean aggregate(ASTNode node, Predicate<String> counts) {
             int type = node.getType();
             // A window has the rows of the groups, and may have an aggregate for its argument.
             boolean window = children(node).stream().anyMatch(part -> part.getType() == HiveParser.TOK_WINDOWSPEC);
             if (!window && (type == HiveParser.TOK_FUNCTIONSTAR || type == HiveParser.TOK_FUNCTIONDI
-                || type == HiveParser.TOK_FUNCTION && AGGREGATES.contains(text(node.getChild(0))))) {
+                || type == HiveParser.TOK_FUNCTION && counts.test(text(node.getChild(0))))) {
                 return true;
             }
-            return type != HiveParser.TOK_QUERY && children(node).stream().anyMatch(Statement::aggregate);
+            return type != HiveParser.TOK_QUERY && children(node).stream().anyMatch(part -> aggregate(part, counts));
         }
 
         private boolean overSubtotals(ASTNode node, int level) {
@@ -1226,19 +1223,14 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             Scope inner = scope(query, null);
             depth--;
             for (ASTNode insert : children(query)) {
-                for (ASTNode select : children(insert)) {
-                    if (select.getType() != HiveParser.TOK_SELECT && select.getType() != HiveParser.TOK_SELECTDI) {
-                        continue;
-                    }
-                    for (ASTNode item : children(select)) {
-                        ASTNode expression = item.getChildCount() > 0 ? (ASTNode) item.getChild(0) : item;
-                        if (expression.getType() == HiveParser.TOK_ALLCOLREF) {
-                            inner.columns.forEach(scope.columns::putIfAbsent);
-                        } else {
-                            String name = item.getChildCount() > 1 ? text(item.getChild(1)) : column(expression);
-                            if (name != null) {
-                                scope.columns.putIfAbsent(name, origin(expression, inner));
-                            }
+                for (ASTNode item : selected(insert)) {
+                    ASTNode expression = item.getChildCount() > 0 ? (ASTNode) item.getChild(0) : item;
+                    if (expression.getType() == HiveParser.TOK_ALLCOLREF) {
+                        inner.columns.forEach(scope.columns::putIfAbsent);
+                    } else {
+                        String name = item.getChildCount() > 1 ? text(item.getChild(1)) : column(expression);
+                        if (name != null) {
+                            scope.columns.putIfAbsent(name, origin(expression, inner));
                         }
                     }
                 }
