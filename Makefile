@@ -77,7 +77,8 @@ test: venv ## everything that CI checks: lint, unit, integration, molecule defau
 beside: venv
 	@mkdir -p build && rm -rf build/beside.rest
 	@$(MAKE) --no-print-directory molecule-create SCENARIO=default
-	@rest() { mkdir build/beside.rest 2>/dev/null || return 0; $(MAKE) --no-print-directory lint-ansible integration; }; \
+	@rest() { mkdir build/beside.rest 2>/dev/null || return 0; for stage in lint-ansible integration; do \
+			began=$$SECONDS; $(MAKE) --no-print-directory $$stage || return; echo "make $$stage took $$((SECONDS - began)) s"; done; }; \
 		scenario() { $(MAKE) --no-print-directory molecule SCENARIO=$$1 && echo "scenario $$1 took $$SECONDS s" && rest; }; \
 		scenario $(BESIDE) >build/beside.log 2>&1 & beside=$$!; \
 		code=0; scenario default || code=$$?; \
