@@ -67,6 +67,13 @@ class _Stream:
         return data
 
 
+def sleeping(seconds: int, value: int) -> str:
+    """A query whose only row is `value`, and that takes that long in a task of Tez."""
+    # Hive's planner must not see that the value is the same whether the call returns null or not, as it does.
+    slept = f"coalesce(cast(reflect('java.lang.Thread', 'sleep', ms) AS INT), {value})"
+    return f"SELECT max({slept}) FROM (SELECT stack(1, {seconds * 1000}L) AS (ms)) x"
+
+
 class HiveSession:
     """One session, opened when it is needed and again after it was lost. Statements run one after the other."""
 

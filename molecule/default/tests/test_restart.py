@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hopshive.draining import Statement, running
-from tests.warehouse.hiveserver2 import HiveSession
+from tests.warehouse.hiveserver2 import HiveSession, sleeping
 from tests.warehouse.shell import beeline
 
 if TYPE_CHECKING:
@@ -63,12 +63,6 @@ def session(address: str) -> Iterator[HiveSession]:
     opened.close()
 
 
-def sleeping(seconds: int) -> str:
-    """A query of one row that takes that long in a task of Tez."""
-    asleep = "if(reflect('java.lang.Thread', 'sleep', ms) IS NULL, ms, ms)"
-    return f"SELECT max({asleep}) FROM (SELECT stack(1, {seconds * 1000}L) AS (ms)) x"
-
-
 def statement(address: str, head: str) -> Statement:
     """The one that runs and begins like that, once it does."""
     deadline = time.monotonic() + 120
@@ -97,12 +91,12 @@ def test_a_statement_that_ends_in_time_has_its_rows(host: Any, address: str, pla
     for number, seconds in enumerate(TAKES):
         before = process(host)
         with ThreadPoolExecutor() as pool:
-            asked = pool.submit(lambda query: (beeline(host, query).strip(), time.time()), sleeping(seconds))
+            asked = pool.submit(lambda query: (beeline(host, query).strip(), time.time()), sleeping(seconds, seconds))
             statement(address, "SELECT max")
             # Another argument of the JVM each time, which nothing reads.
             said = play(server2_jvm_options=[f"-Dhopshive.test={number}"], server2_drain_timeout=300)
             rows, ended = asked.result()
-        assert rows == f"{seconds * 1000}"
+        assert rows == f"{seconds}"
         assert process(host) != before
         assert "cut off" not in said
         if float(host.check_output("stat --format %Y /etc/hive/conf.server2/jvm.args")) < ended:
@@ -114,7 +108,7 @@ def test_what_is_cut_off_is_named_and_leaves_no_transaction(
     host: Any, address: str, session: HiveSession, play: Callable[..., str]
 ) -> None:
     with ThreadPoolExecutor() as pool:
-        asked = pool.submit(beeline, host, f"INSERT INTO restarted.t {sleeping(300)}")
+        asked = pool.submit(beeline, host, f"INSERT INTO restarted.t {sleeping(300, 0)}")
         cut = statement(address, "INSERT INTO restarted.t")
         before = {number for number, state in transactions(session).items() if state == "OPEN"}
         said = play(server2_drain_timeout=3)
@@ -132,7 +126,7 @@ def test_what_is_cut_off_is_named_and_leaves_no_transaction(
 
 def test_a_killed_one_leaves_no_lock_once_it_runs_again(host: Any, address: str, session: HiveSession) -> None:
     with ThreadPoolExecutor() as pool:
-        asked = pool.submit(beeline, host, f"INSERT INTO restarted.t {sleeping(300)}")
+        asked = pool.submit(beeline, host, f"INSERT INTO restarted.t {sleeping(300, 0)}")
         statement(address, "INSERT INTO restarted.t")
         deadline = time.monotonic() + 60
         while not any("restarted" in row for row in session.execute("SHOW LOCKS")) and time.monotonic() < deadline:
