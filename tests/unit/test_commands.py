@@ -207,7 +207,11 @@ def at_terminal(path: Path, typed: str) -> tuple[int, str]:
     command = shlex.join([sys.executable, "-m", "hopshive.cli", "approve", "--config", str(path)])
     with Terminal(command, ROOT) as terminal:
         terminal.expect(r"Go on\?", 30)
-        terminal.write(typed)
+        for _ in range(5):
+            terminal.write(typed)
+            # Python's input() loses an interrupt that comes in the instant before it waits; a person presses the keys again.
+            if typed != "\x03" or terminal.ends_within(5):
+                break
         return terminal.end(30), terminal.printed
 
 
