@@ -87,7 +87,7 @@ beside: venv
 .PHONY: alone
 alone: venv
 	@mkdir -p build
-	@chrt --idle 0 $(MAKE) --no-print-directory lint-ansible >build/lint-ansible.log 2>&1 & lint=$$!; code=0; \
+	@nice -n 19 $(MAKE) --no-print-directory lint-ansible >build/lint-ansible.log 2>&1 & lint=$$!; code=0; \
 		for scenario in $(filter-out default $(BESIDE),$(SCENARIOS)); do \
 			$(MAKE) --no-print-directory molecule SCENARIO=$$scenario || { code=$$?; break; }; done; \
 		wait $$lint || code=$$?; cat build/lint-ansible.log; exit $$code
