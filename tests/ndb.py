@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import tarfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.servers import ROOT, MariaDB, free_port, running, wait_until
+from tests.servers import ROOT, MariaDB, extract, free_port, running, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,10 +106,7 @@ def unpack_ndb(directory: Path) -> Path:
     tarball = os.environ.get("HOPSHIVE_NDB_TARBALL")
     if not tarball:
         pytest.skip("no NDB Cluster: set HOPSHIVE_NDB_TARBALL (docs/ndb.md)")
-    with tarfile.open(tarball) as archive:
-        # Debian 12's Python has no filters.
-        archive.extraction_filter = getattr(tarfile, "data_filter", None)
-        archive.extractall(directory)  # noqa: S202 - its user named it
+    extract(Path(tarball), directory)
     (home,) = directory.iterdir()
     return home
 
