@@ -34,26 +34,27 @@ HEADING = "## What the settings cost"
 RESULT = ROOT / "build" / "bench" / "answers-cost.json"
 # Queries in a row of the table.
 WIDTH = 3
-# A query that loses or gains less is not named beside the table; one that does is asked so many times more.
+# A query that loses or gains less is not named beside the table.
 NOTABLE = 1.25
-DOUBTED = 6
+# Runs more of one that loses or gains as much, each way.
+MORE = 6
 
 
 @click.command()
 @click.option("--label", default="lab", show_default=True, help="The lab's label.")
 @click.option("--prefix", default="answers", show_default=True, help="Of the database, as `make answers` has it.")
 @click.option("--rounds", default=2, show_default=True, help="Runs of each query each way; the fastest counts.")
-@click.option("--again", is_flag=True, help="Take the last run's seconds, and ask only what differs in them.")
 @click.option("--query", "queries", type=click.IntRange(1, 99), multiple=True, help="Only this query, several times.")
 @click.option("--docs/--no-docs", default=False, help="Write the table into docs/answers.md.")
-def main(label: str, prefix: str, rounds: int, again: bool, queries: tuple[int, ...], docs: bool) -> None:
+def main(label: str, prefix: str, rounds: int, queries: tuple[int, ...], docs: bool) -> None:
     """Ask a HiveServer2 beside a lab's own each query both ways, in turns; once before it counts."""
-    found, failed = last() if again else ({}, {})
+    found: dict[int, tuple[float, float]] = {}
+    failed: dict[int, str] = {}
     with Warehouse.find(label) as warehouse, local_server(warehouse.lab) as server:
         reference = tpcds.Reference()
         tpcds.make_tables(warehouse, server, f"{prefix}_tpcds", reference, click.echo)
         with closing(Hive(server, f"{prefix}_tpcds", {}, PATIENT)) as hive:
-            for number in () if again else queries or tuple(reference.queries):
+            for number in queries or tuple(reference.queries):
                 try:
                     found[number] = measured(hive, tpcds.translated(reference.queries[number], HIVE), rounds)
                 except Refused as error:
@@ -61,9 +62,9 @@ def main(label: str, prefix: str, rounds: int, again: bool, queries: tuple[int, 
                     click.echo(f"query {number}: {error.reason}")
                 else:
                     click.echo(line(number, found[number]))
-            # A second of a busy machine is as much as a query takes.
+            # A query takes a second or two: a moment in which the machine is busy is a factor of two.
             for number in [number for number, seconds in found.items() if notable(seconds)]:
-                more = measured(hive, tpcds.translated(reference.queries[number], HIVE), DOUBTED)
+                more = measured(hive, tpcds.translated(reference.queries[number], HIVE), MORE)
                 found[number] = (min(found[number][0], more[0]), min(found[number][1], more[1]))
                 click.echo(line(number, found[number]))
     RESULT.parent.mkdir(parents=True, exist_ok=True)
@@ -72,15 +73,6 @@ def main(label: str, prefix: str, rounds: int, again: bool, queries: tuple[int, 
     click.echo(text)
     if docs:
         PAGE.write_text(with_section(PAGE.read_text(), HEADING, text))
-
-
-def last() -> tuple[dict[int, tuple[float, float]], dict[int, str]]:
-    """What the last run has written: seconds both ways, and why a query was not measured."""
-    if not RESULT.is_file():
-        raise click.ClickException(f"{RESULT} is not there: run without --again first")
-    read = json.loads(RESULT.read_text())
-    seconds = {int(number): (float(ours), float(theirs)) for number, (ours, theirs) in read["seconds"].items()}
-    return seconds, {int(number): str(reason) for number, reason in read["failed"].items()}
 
 
 def line(number: int, seconds: tuple[float, float]) -> str:
@@ -120,7 +112,7 @@ def section(found: Mapping[int, tuple[float, float]], failed: Mapping[int, str])
         f"All together take {ours:.0f} s with the settings and {theirs:.0f} s with upstream's values:",
         f"{ours / theirs:.2f} times as long.",
         "The fastest run counts. A query that seems to differ by a factor of",
-        f"{NOTABLE:g} is asked {DOUBTED} times more each way.",
+        f"{NOTABLE:g} is asked {MORE} times more each way.",
         f"Beyond that factor: {', '.join(named) or 'none'}.",
         *(f"Not measured: query {number}, {why}." for number, why in failed.items()),
         "",
