@@ -1,9 +1,7 @@
 package hopshive;
 
-import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import org.apache.hadoop.hive.metastore.api.Database;
 import org.apache.hadoop.hive.ql.exec.Task;
 import org.apache.hadoop.hive.ql.hooks.Entity;
 import org.apache.hadoop.hive.ql.hooks.ReadEntity;
@@ -16,27 +14,23 @@ import org.apache.hadoop.hive.ql.session.SessionState;
  * The statements of a compaction take no locks: the compaction itself has locked its table for as long as it runs.
  *
  * <p>A compaction's transaction holds a shared lock of the table (Worker). Its statements (QueryCompactor) have transactions of their own. With
- * locks, a statement waits behind a DROP of the table or its database, and the DROP waits for the compaction: Hive finds no such deadlock, and
- * this HiveServer2 compacts nothing more for an hour and a half.
+ * locks, a statement waits behind a DROP of the table or its database, and the DROP waits for the compaction. Hive does not notice such a
+ * deadlock: both wait until their attempts are used up (hive.lock.numretries, 100 of up to a minute), and meanwhile this worker compacts
+ * nothing else.
  */
 public final class CompactionLocks extends AbstractSemanticAnalyzerHook {
     @Override
     public void postAnalyze(HiveSemanticAnalyzerHookContext context, List<Task<?>> tasks) {
         SessionState session = SessionState.get();
-        if (session != null && session.isCompaction()) {
-            unlock(context.getInputs(), context.getOutputs());
+        if (session == null || !session.isCompaction()) {
+            return;
         }
-    }
-
-    /** No entity of a plan asks for a lock; a table that is written keeps its kind of writing, by which Hive gives write ids. */
-    static void unlock(Set<ReadEntity> inputs, Set<WriteEntity> outputs) {
-        inputs.forEach(ReadEntity::noLockNeeded);
-        Set<WriteEntity> databases = new HashSet<>(outputs);
-        databases.removeIf(output -> output.getType() != Entity.Type.DATABASE);
-        outputs.removeAll(databases);
-        for (WriteEntity output : databases) {
-            Database database = output.getDatabase();
-            outputs.add(new WriteEntity(database, WriteEntity.WriteType.DDL_NO_LOCK));
-        }
+        context.getInputs().forEach(ReadEntity::noLockNeeded);
+        // Only the database: a table keeps its kind of writing, by which Hive gives write ids. The table that is written is a temporary one,
+        // which Hive does not lock.
+        Set<WriteEntity> outputs = context.getOutputs();
+        List<WriteEntity> databases = outputs.stream().filter(output -> output.getType() == Entity.Type.DATABASE).toList();
+        databases.forEach(outputs::remove);
+        databases.forEach(output -> outputs.add(new WriteEntity(output.getDatabase(), WriteEntity.WriteType.DDL_NO_LOCK)));
     }
 }
