@@ -143,7 +143,8 @@ def table(world: World, db: int, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_wait_ends_with_0_when_all_is_followed(world: World, path: Path) -> None:
     txid = world.namenode.current_txid()
     assert f"The metastore follows HDFS up to transaction {txid}, after" in run(path, "wait")
-    assert json.loads(run(path, "wait", "--json"))["txid"] == txid
+    told = json.loads(run(path, "wait", "--json"))
+    assert (told["txid"], told["held"]) == (txid, 0)
 
 
 @pytest.mark.usefixtures("led")
@@ -176,6 +177,7 @@ def test_wait_ends_with_0_while_a_human_decides_and_says_so(world: World, path: 
     world.settle()
     said = run(path, "wait")
     assert "Not followed, since a human decides: 1 removal. Look: hopshive held" in said
+    assert '"held": 1' in run(path, "wait", "--json")
     # As DROP TABLE: nothing of it is left that a human could decide on.
     world.metastore.execute("DELETE FROM SDS WHERE SD_ID > 0")
     assert "a human decides" not in run(path, "wait")

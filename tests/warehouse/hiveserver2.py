@@ -172,7 +172,7 @@ class HiveSession:
         response: dict[int, Any] = call(self._stream, method, {1: (TType.STRUCT, request)}).get(0, {})
         status = response.get(1, {})
         if status.get(1) not in SUCCESS:
-            message = status.get(5, b"no message").decode(errors="replace")
+            message = ", ".join([status.get(5, b"no message").decode(errors="replace"), *_causes(status.get(2, []))])
             lost = "Invalid SessionHandle" in message
             raise HiveError(message, status.get(3, b"").decode(errors="replace"), lost=lost)
         return response

@@ -35,7 +35,7 @@ def wait(site: Site, timeout: float) -> None:
     """Wait until the metastore follows all that happened on HDFS before, checks that are pending included.
 
     Exit code 0: it does; 1: not within --timeout, and a sentence says what is pending; 4: nobody leads.
-    What waits for a human (`hopshive held`) is not waited for.
+    What waits for a human (`hopshive held`) is not waited for; how much does is said, with --json as `held`.
     """
     began = time.monotonic()
     namenode = site.namenode()
@@ -54,7 +54,7 @@ def wait(site: Site, timeout: float) -> None:
         )
     seconds = time.monotonic() - began
     if site.json:
-        site.print_json({"txid": txid, "seconds": round(seconds, 3)})
+        site.print_json({"txid": txid, "seconds": round(seconds, 3), "held": len(waits)})
     else:
         click.echo(f"The metastore follows HDFS up to transaction {txid}, after {seconds:.1f} s.")
 
