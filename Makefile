@@ -71,17 +71,25 @@ test: venv ## everything that CI checks: lint, unit, integration, molecule defau
 		began=$$SECONDS; $(MAKE) --no-print-directory $$stage || exit; echo "make $$stage took $$((SECONDS - began)) s"; \
 	done
 
-# The image first: both would make it. The tests that need no machine for themselves begin when the first of the two scenarios ends.
+# Three at once, since each waits a good part of its time: two scenarios, and the tests that need no machine for themselves, once the
+# scenario beside has its warehouse. The image first: both scenarios would make it.
 .PHONY: beside
 beside: venv
-	@mkdir -p build && rm -rf build/beside.rest
+	@mkdir -p build
 	@$(MAKE) --no-print-directory molecule-create SCENARIO=default
-	@rest() { mkdir build/beside.rest 2>/dev/null || return 0; \
-			began=$$SECONDS; $(MAKE) --no-print-directory integration && echo "make integration took $$((SECONDS - began)) s"; }; \
-		scenario() { $(MAKE) --no-print-directory molecule SCENARIO=$$1 && echo "scenario $$1 took $$SECONDS s" && rest; }; \
+	@part() { name=$$1 began=$$SECONDS; shift; $(MAKE) --no-print-directory "$$@" && echo "$$name took $$((SECONDS - began)) s"; }; \
+		integration() { part "make integration" integration >build/integration.log 2>&1; }; \
+		scenario() { \
+			local rest code=0; \
+			part "converge $$1" molecule-converge SCENARIO=$$1 || return; \
+			integration & rest=$$!; \
+			part "scenario $$1" molecule-verify molecule-destroy SCENARIO=$$1 || code=$$?; \
+			wait $$rest || code=$$?; return $$code; \
+		}; \
 		scenario $(BESIDE) >build/beside.log 2>&1 & beside=$$!; \
-		code=0; scenario default || code=$$?; \
-		wait $$beside || code=$$?; echo "=== scenario $(BESIDE)"; cat build/beside.log; exit $$code
+		code=0; part "scenario default" molecule SCENARIO=default || code=$$?; \
+		wait $$beside || code=$$?; \
+		for log in beside integration; do echo "=== build/$$log.log"; cat build/$$log.log; done; exit $$code
 
 # ansible-lint only computes: it takes what the scenarios leave of the processors.
 .PHONY: alone
@@ -138,10 +146,10 @@ molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default
 	$(RUN_MOLECULE) test --no-command-borders --destroy $(MOLECULE_DESTROY:passed=never) --scenario-name $(SCENARIO)
 	$(if $(filter passed,$(MOLECULE_DESTROY)),$(RUN_MOLECULE) destroy --no-command-borders --scenario-name $(SCENARIO))
 
-.PHONY: molecule-create
-molecule-create: venv
+.PHONY: molecule-create molecule-converge molecule-verify molecule-destroy
+molecule-create molecule-converge molecule-verify molecule-destroy: molecule-%: venv
 	@mkdir -p build/molecule/$(SCENARIO)
-	$(RUN_MOLECULE) create --no-command-borders --scenario-name $(SCENARIO)
+	$(RUN_MOLECULE) $* --no-command-borders --scenario-name $(SCENARIO)
 
 .PHONY: fuzz
 fuzz: venv ## random steps against a running warehouse and a model: SEED=7 STEPS=200 LABEL=lab

@@ -14,6 +14,7 @@ SEED = 21
 COUNT = 150
 
 
+@pytest.mark.computes
 @pytest.mark.group("server2")
 def test_answers_are_those_of_duckdb(host: Any) -> None:
     command = ["make", "answers", f"SEED={SEED}", f"COUNT={COUNT}", "LABEL=molecule", "ARGS=--short --local"]
