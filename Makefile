@@ -123,7 +123,7 @@ lint-ansible: venv
 
 .PHONY: unit
 unit: $(ANSWERS_READY) ## unit tests (under two minutes)
-	$(BIN)/pytest -n 2 --dist loadfile tests/unit
+	$(BIN)/pytest -n 3 --dist worksteal tests/unit
 
 .PHONY: integration
 integration: venv ## tests that run playbooks, daemons, and the JVMs of Hive and Hadoop
