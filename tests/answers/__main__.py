@@ -15,7 +15,7 @@ from tests.answers import tpcds
 from tests.answers.engines import make_tables
 from tests.answers.generate import FEATURES
 from tests.answers.local import local_server
-from tests.answers.outcome import askers
+from tests.answers.outcome import GUARD, KNOWN, askers
 from tests.answers.run import Run
 from tests.warehouse import Warehouse
 from tests.warehouse.hiveserver2 import PORT
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.answers.outcome import Tally
     from tests.answers.statements import Dialect
 
-# Refusals beyond this share of an engine's statements are a fault of the generator or of the engine.
+# More statements without an answer than this share of an engine's are a fault of the generator or of the guard.
 MOST_REFUSED = 0.1
 
 
@@ -114,7 +114,7 @@ def main(
                 with closing(run):
                     run.do(chosen or range(count))
                 click.echo(f"seed {seed}: {time.monotonic() - begin:.0f} s")
-                bad |= summary(run.tallies, run.different)
+                bad |= summary(run.tallies, run.different, KNOWN)
     sys.exit(bad)
 
 
@@ -143,8 +143,13 @@ def _tpcds(
     return summary(run.tallies, run.different)
 
 
-def summary(tallies: Mapping[Dialect, Tally], different: Sequence[int]) -> bool:
-    """Print a table by engine; whether something is wrong."""
+def summary(
+    tallies: Mapping[Dialect, Tally], different: Sequence[int], known: Mapping[Dialect, Sequence[str]] | None = None
+) -> bool:
+    """Print a table by engine; whether something is wrong: an answer, or a refusal.
+
+    `known`: what may be refused, by words of the reason; then the guard may refuse too. Without it nothing may be refused.
+    """
     heads = ("asked", "equal", "late", "guarded", "refused", "lost", "different", "seconds")
     click.echo(f"{'engine':8}" + "".join(f"{head:>10}" for head in heads))
     bad = bool(different)
@@ -160,10 +165,13 @@ def summary(tallies: Mapping[Dialect, Tally], different: Sequence[int]) -> bool:
             round(one.seconds),
         )
         click.echo(f"{engine:8}" + "".join(f"{count:10}" for count in counts))
-        bad |= one.lost > 0 or one.refusals > max(2, MOST_REFUSED * one.asked)
+        bad |= one.lost > 0 or sum(one.refused.values()) > max(2, MOST_REFUSED * one.asked)
     for engine, one in tallies.items():
+        may = () if known is None else (GUARD, *known.get(engine, ()))
         for why, count in one.refused.most_common():
-            click.echo(f"{engine} refused {count}: {why}")
+            unknown = not any(words in why for words in may)
+            bad |= unknown
+            click.echo(f"{engine} refused {count}{', which is a fault' if unknown else ''}: {why}")
     if different:
         click.echo(f"different: {', '.join(map(str, different))}")
     return bad

@@ -1,6 +1,16 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.answers.__main__ import summary
 from tests.answers.compare import Row, expected
 from tests.answers.outcome import Outcome, Refused, Tally, ask, ask_again, judge
 from tests.answers.statements import HIVE, SPARK, Dialect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 WANTED = expected([(1,)], None, None)
 LATE = Outcome(refused=Refused("HiveServer2 at h was lost: timed out", lost=True))
@@ -55,3 +65,32 @@ def test_the_reason_of_a_spark_that_broke_down_is_told() -> None:
     )
     assert broken.failed
     assert broken.reason == "org.apache.spark.SparkException: Job aborted"
+
+
+def tally(*reasons: str, asked: int = 100) -> Tally:
+    """So many statements, of which some were refused."""
+    made = Tally(asked=asked)
+    made.refused.update(reasons)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "known", "bad"),
+    [
+        pytest.param(tally(), None, False, id="all answered"),
+        pytest.param(tally("Answer guard: no"), None, True, id="a query of TPC-DS that the guard refuses"),
+        pytest.param(tally("Too many counters"), None, True, id="a query of TPC-DS that fails"),
+        pytest.param(tally("Answer guard: no", "HAVING without"), {HIVE: ["HAVING"]}, False, id="known reasons"),
+        pytest.param(tally("Too many counters"), {HIVE: ["HAVING"]}, True, id="another reason"),
+        pytest.param(tally(*11 * ["HAVING"]), {HIVE: ["HAVING"]}, True, id="more than a tenth"),
+        pytest.param(tally("HAVING"), {SPARK: ["HAVING"]}, True, id="what another engine may refuse"),
+    ],
+)
+def test_a_refusal_is_a_fault_unless_it_is_known(
+    made: Tally, known: Mapping[Dialect, Sequence[str]] | None, bad: bool
+) -> None:
+    assert summary({HIVE: made}, [], known) is bad
+
+
+def test_an_answer_that_differs_is_a_fault() -> None:
+    assert summary({HIVE: tally()}, [7], {}) is True
