@@ -134,6 +134,39 @@ class Probe {
     }
 }
 """
+# Prints on which releases the guard acts, and what it says of a statement whose table it cannot look up, with it and without.
+SWITCH_PROBE = """
+package hopshive;
+
+import java.nio.file.*;
+import java.util.*;
+import org.apache.hadoop.hive.conf.HiveConf;
+import org.apache.hadoop.hive.ql.parse.*;
+
+class Probe {
+    public static void main(String[] arguments) throws Exception {
+        for (String release : Files.readAllLines(Path.of(arguments[0]))) {
+            HiveConf conf = new HiveConf();
+            boolean acts = AnswerGuard.acts(conf, release);
+            conf.set("hopshive.answer.guard", "false");
+            System.out.println("= " + acts + " " + AnswerGuard.acts(conf, release));
+        }
+        for (boolean guarded : List.of(true, false)) {
+            HiveSemanticAnalyzerHookContextImpl context = new HiveSemanticAnalyzerHookContextImpl();
+            HiveConf conf = new HiveConf();
+            conf.setBoolean("hopshive.answer.guard", guarded);
+            context.setConf(conf);
+            // Without a session there is no current database.
+            ASTNode tree = new ParseDriver().parse("SELECT k FROM t WHERE k IN (SELECT k FROM u)", null).getTree();
+            try {
+                System.out.println("= " + (new AnswerGuard().preAnalyze(context, tree) == tree));
+            } catch (SemanticException refused) {
+                System.out.println("= " + refused.getMessage());
+            }
+        }
+    }
+}
+"""
 # What the guard says of RANGE with a number for a bound, by the type of the key.
 TYPES = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "float", "double", "date"), "RUNS"),
@@ -503,6 +536,12 @@ def test_a_statement_is_answered_rightly_or_refused(statement: str, said: list[s
 
 
 @pytest.fixture(scope="module")
+def switched(ask: Callable[[str, Iterable[str]], list[str]]) -> list[str]:
+    """What the switch does, with three releases."""
+    return ask(SWITCH_PROBE, ["4.0.0", "4.0.1", "4.1.0"])
+
+
+@pytest.fixture(scope="module")
 def said_of_plans(ask: Callable[[str, Iterable[str]], list[str]]) -> list[str]:
     """What the guard says of each type, then of ROWS, then of a bound without a number."""
     return ask(PLAN_PROBE, TYPES)
@@ -515,6 +554,16 @@ def test_a_distance_that_hive_does_not_compare_is_refused(kind: str, said_of_pla
 
 def test_a_decimal_key_is_right_without_a_distance(said_of_plans: list[str]) -> None:
     assert said_of_plans[-2:] == ["RUNS", "RUNS"]
+
+
+def test_the_guard_acts_on_releases_that_err_unless_it_is_switched_off(switched: list[str]) -> None:
+    assert switched[:3] == ["true false", "true false", "false false"]
+
+
+def test_a_statement_that_the_guard_cannot_read_is_refused(switched: list[str]) -> None:
+    assert switched[3].startswith("Answer guard: this statement cannot be read (java.lang.NullPointerException")
+    assert "SET hopshive.answer.guard=false" in switched[3]
+    assert switched[4] == "true"
 
 
 def test_the_guard_takes_less_than_three_milliseconds_a_statement(said: list[str]) -> None:

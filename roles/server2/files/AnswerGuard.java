@@ -64,7 +64,8 @@ import org.slf4j.LoggerFactory;
  * Statements that HiveServer2 is known to answer wrongly run without the optimizer that errs, or are refused with a sentence.
  *
  * <p>The rules look at the statement's parse tree before it is planned, and at the texts of the views that it reads. They act on
- * the releases of Hive that have the defects (RELEASES). Where a rule cannot decide whether a statement meets a defect, it acts.
+ * the releases of Hive that have the defects (RELEASES). Where a rule cannot decide whether a statement meets a defect, it acts. A
+ * statement that the guard cannot read is refused.
  *
  * <p>Rule "subtotals": Calcite's decorrelation, which runs for a statement with a correlated subquery anywhere, drops the grouping
  * sets of each aggregate. Hive's planner without CBO keeps them, but knows fewer subqueries, and gets NOT IN wrong.
@@ -186,7 +187,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     @Override
     public ASTNode preAnalyze(HiveSemanticAnalyzerHookContext context, ASTNode tree) throws SemanticException {
         Configuration conf = context.getConf();
-        if (!acts(conf)) {
+        if (!acts(conf, HiveVersionInfo.getVersion())) {
             return tree;
         }
         try {
@@ -222,15 +223,14 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             tell("hopshive_answer_guard_refused", refusal.getMessage());
             throw refusal;
         } catch (RuntimeException | StackOverflowError error) {
-            // A statement is not to fail by an error of the guard's own.
-            LOG.error("The guard cannot read a statement, which runs as it is.", error);
+            throw unread(error);
         }
         return tree;
     }
 
     @Override
     public void postAnalyze(HiveSemanticAnalyzerHookContext context, List<Task<?>> tasks) throws SemanticException {
-        if (!acts(context.getConf())) {
+        if (!acts(context.getConf(), HiveVersionInfo.getVersion())) {
             return;
         }
         try {
@@ -245,9 +245,18 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         } catch (SemanticException refusal) {
             tell("hopshive_answer_guard_refused", refusal.getMessage());
             throw refusal;
-        } catch (HiveException | RuntimeException error) {
-            LOG.error("The guard cannot read the plan of a statement, which runs as it is.", error);
+        } catch (HiveException | RuntimeException | StackOverflowError error) {
+            throw unread(error);
         }
+    }
+
+    /** A refusal because of an error of the guard's own: whether Hive answers the statement rightly is unknown. */
+    private static SemanticException unread(Throwable error) {
+        LOG.error("The guard cannot read a statement.", error);
+        SemanticException refusal = new SemanticException("Answer guard: this statement cannot be read (" + error
+            + "), which is an error of the guard. SET " + SWITCH + "=false runs it without the guard.");
+        tell("hopshive_answer_guard_refused", refusal.getMessage());
+        return refusal;
     }
 
     private static void exclude(Configuration conf, String rules) {
@@ -255,8 +264,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         conf.set(EXCLUSION, excluded.isEmpty() ? rules : "(" + excluded + ")|" + rules);
     }
 
-    private static boolean acts(Configuration conf) {
-        return conf.getBoolean(SWITCH, true) && RELEASES.contains(HiveVersionInfo.getVersion());
+    static boolean acts(Configuration conf, String release) {
+        return conf.getBoolean(SWITCH, true) && RELEASES.contains(release);
     }
 
     private static List<BaseWork> works(List<Task<?>> tasks) {
