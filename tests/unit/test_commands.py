@@ -234,6 +234,23 @@ def test_approve_without_a_terminal_asks_nobody_and_takes_nothing(world: World, 
     nothing_was_approved(world)
 
 
+@pytest.mark.usefixtures("led")
+def test_status_names_what_is_held_now_and_not_what_blew_the_fuse(world: World, path: Path, db: int, held: str) -> None:
+    world.make_table(db, "later", f"{world.root}/later")
+    world.settle()
+    said = " ".join(run(path, "status", code=3).split())
+    assert f"The fuse is blown, nothing is removed: {held} is gone" in said
+    world.files.delete(f"{world.root}/later")
+    world.settle()
+    # What blew it is back.
+    world.files.mkdir(held)
+    world.look_again()
+    world.settle()
+    said = " ".join(run(path, "status", code=3).split())
+    assert f"{world.root}/later is gone" in said
+    assert f"{held} is gone" not in said
+
+
 def nothing_was_approved(world: World) -> None:
     assert world.rechecks() == [("unlink", "held")]
     assert world.metastore.execute("SELECT * FROM {state}.request") == []

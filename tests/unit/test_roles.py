@@ -391,3 +391,19 @@ def test_a_service_without_its_watchdog_can_be_stopped() -> None:
     look, stop, _ = tasks_of(ROOT / "roles/daemon/tasks/stop.yml")
     assert look["ansible.builtin.stat"]["path"] == "/etc/systemd/system/{{ daemon_unit }}-watchdog.service"
     assert f"{look['register']}.stat.exists" in stop["when"]
+
+
+def test_both_roots_of_the_warehouse_bring_old_directories_to_their_acl() -> None:
+    directories = yaml.safe_load((ROLES["namenode"] / "vars/main.yml").read_text())["__namenode_hdfs_paths"]
+    roots = [one for one in directories if "cluster_warehouse_" in one["path"]]
+    assert [one["path"] for one in roots] == ["{{ cluster_warehouse_managed }}", "{{ cluster_warehouse_external }}"]
+    assert all(one["acl"] == "{{ __namenode_warehouse_acl }}" and one["tree"] for one in roots)
+
+
+def test_trash_and_journal_keep_what_went_for_the_same_time() -> None:
+    journal = yaml.safe_load((ROLES["cleaner"] / "defaults/main.yml").read_text())["cleaner_journal_expiry"]
+    trash = yaml.safe_load((ROLES["cluster"] / "vars/main.yml").read_text())["__cluster_core_common"][
+        "fs.trash.interval"
+    ]
+    assert journal == "{{ cluster_undo_seconds }}"
+    assert trash.startswith("{{ (cluster_undo_seconds | float / 60)")

@@ -11,6 +11,7 @@ from tests.warehouse.shell import beeline, run
 
 pytestmark = pytest.mark.group("client")
 DIRECTORY = "/var/tmp/pyspark"  # noqa: S108 - on the scenario's host
+POSIX = "env -u LANG -u LC_CTYPE LC_ALL=POSIX"
 DATES = ["0001-01-03", "0200-02-28", "1000-02-28", "1500-03-01", "1582-10-04", "1582-10-15", "1899-12-31", "2024-02-29"]
 UDFS = """
 import sys
@@ -59,7 +60,7 @@ def write(host: Any, name: str, text: str) -> None:
 
 
 def spark(host: Any, command: str) -> str:
-    """Standard output of a command of the user spark, in that directory, in the POSIX locale."""
+    """Standard output of a command of the user spark, in that directory."""
     run(host, f"install -d -o spark {DIRECTORY}")
     return run(host, f"cd {DIRECTORY} && {command}", user="spark")
 
@@ -78,6 +79,15 @@ def pyspark(host: Any, script: str) -> str:
 
 def test_a_script_comes_through_a_pipe(host: Any) -> None:
     assert pyspark(host, "print('Zürich', spark.range(5).count())") == "Zürich 5\n"
+
+
+def test_a_script_runs_by_its_name(host: Any) -> None:
+    write(
+        host,
+        "named.py",
+        "from pyspark.sql import SparkSession\nprint(SparkSession.builder.getOrCreate().range(5).count())\n",
+    )
+    assert spark(host, "pyspark --master 'local[1]' named.py") == "5\n"
 
 
 def test_a_script_that_fails_in_a_pipe_ends_with_its_error(host: Any) -> None:
@@ -183,6 +193,20 @@ print(sorted(tuple(row) for row in spark.sql("SELECT a, p FROM of_hive.t").colle
     assert not {"of_hive", "of_spark"} & set(beeline(host, "SHOW DATABASES").split())
 
 
+def test_an_empty_array_of_spark_is_empty_to_hive(host: Any) -> None:
+    pyspark(
+        host,
+        "spark.sql('CREATE TABLE default.nested USING PARQUET AS"
+        " SELECT CAST(array() AS ARRAY<INT>) AS a, CAST(map() AS MAP<INT, INT>) AS m')",
+    )
+    # A task reads it, row by row and in a sum.
+    query = "SELECT a, m, size(a), size(m) FROM nested ORDER BY size(a); SELECT sum(size(a)), sum(size(m)) FROM nested"
+    try:
+        assert beeline(host, query).split() == ["[]", "{}", "0", "0", "0", "0"]
+    finally:
+        beeline(host, "DROP TABLE nested")
+
+
 def test_nobody_else_writes_in_the_warehouse(host: Any) -> None:
     for place in ("managed", "external"):
         result = host.run(f"HADOOP_USER_NAME=mallory hdfs dfs -mkdir /warehouse/hopshive/{place}/mallory")
@@ -228,9 +252,18 @@ for form in {forms!r}:
     beeline(host, "DROP DATABASE years CASCADE")
 
 
-def test_beeline_stores_what_is_typed_in_the_locale_posix(host: Any) -> None:
-    stored = beeline(
-        host,
-        "CREATE TEMPORARY TABLE towns (name STRING); INSERT INTO towns VALUES ('Zürich'); SELECT hex(name) FROM towns",
+def test_text_is_what_was_typed_in_the_locale_posix(host: Any) -> None:
+    query = (
+        "CREATE TEMPORARY TABLE towns (name STRING); INSERT INTO towns VALUES ('Zürich'); SELECT hex(name) FROM towns;"
     )
-    assert stored.split() == ["5AC3BC72696368"]
+    options = "--silent=true --outputformat=tsv2 --showHeader=false -n spark -p ''"
+    assert spark(host, f'{POSIX} beeline {options} -e "{query}"').split() == ["5AC3BC72696368"]
+    write(host, "posix.py", "print('Zürich', spark.sql(\"SELECT hex('Zürich')\").first()[0])")
+    assert spark(host, f"{POSIX} pyspark --master 'local[1]' < posix.py") == "Zürich 5AC3BC72696368\n"
+    made = "hdfs dfs -mkdir /user/spark/Zürich && hdfs dfs -ls -C /user/spark && hdfs dfs -rmdir /user/spark/Zürich"
+    assert "/user/spark/Zürich" in spark(host, f"{POSIX} sh -c {shlex.quote(made)}").splitlines()
+
+
+@pytest.mark.parametrize("shell", ["bash -l", "sh -l"])
+def test_a_login_without_a_locale_has_utf_8(host: Any, shell: str) -> None:
+    assert host.run(f"env -i HOME=/root {shell} -c 'locale charmap'").stdout == "UTF-8\n"
