@@ -298,11 +298,26 @@ def test_a_database_without_its_groups_is_no_fault_of_the_cleaner(site: Site) ->
     assert "cleaner_config_extra" not in output
 
 
-def test_a_host_that_is_not_there_is_one_line(site: Site) -> None:
+def test_a_host_without_python_is_one_line(site: Site) -> None:
     site.groups["datanode"] = {"hosts": {"one": {}, "two": {"ansible_python_interpreter": "/no/such/python"}}}
     changed, output = site.run()
     assert not changed
     assert [line for line in output.splitlines() if "The host two cannot be asked (" in line]
+    assert "deserialization" not in output
+
+
+def test_a_host_that_is_not_there_is_one_line(site: Site) -> None:
+    # What ssh says and how it ends, on machines with no such address and on those without ssh.
+    ssh = site.directory / "ssh"
+    ssh.write_text("#!/bin/sh\necho 'ssh: connect to host 192.0.2.1 port 22: Connection timed out' >&2\nexit 255\n")
+    ssh.chmod(0o755)
+    away = {"ansible_connection": "ssh", "ansible_host": "192.0.2.1", "ansible_ssh_executable": str(ssh)}
+    site.groups["datanode"] = {"hosts": {"one": {}, "two": away}}
+    changed, output = site.run()
+    assert not changed
+    lines = [line for line in output.splitlines() if "The host two cannot be asked (" in line]
+    assert lines
+    assert all("Connection timed out" in line for line in lines)
     assert "deserialization" not in output
 
 
