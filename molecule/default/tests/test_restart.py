@@ -79,16 +79,24 @@ def transactions(session: HiveSession) -> dict[str, str]:
     return {row[0]: row[1] for row in session.execute("SHOW TRANSACTIONS")}
 
 
+def moments(logged: str, words: str) -> list[float]:
+    """When lines of a journal with these words were written."""
+    return [float(line.split()[0]) for line in logged.splitlines() if words in line]
+
+
 def process(host: Any) -> str:
     return str(host.check_output("systemctl show --property MainPID --value hive-server2"))
 
 
 # How long the query takes, in seconds. It must outlast the tasks before the handler: a slow machine tries the next one.
 TAKES = (30, 75, 180)
+# By so many seconds it must outlast the new configuration, and its client outlasts the statement by less.
+MARGIN = 15
 
 
 def test_a_statement_that_ends_in_time_has_its_rows(host: Any, address: str, play: Callable[..., str]) -> None:
     for number, seconds in enumerate(TAKES):
+        began = f"@{time.time():.0f}"
         before = process(host)
         with ThreadPoolExecutor() as pool:
             asked = pool.submit(lambda query: (beeline(host, query).strip(), time.time()), sleeping(seconds, seconds))
@@ -99,9 +107,16 @@ def test_a_statement_that_ends_in_time_has_its_rows(host: Any, address: str, pla
         assert rows == f"{seconds}"
         assert process(host) != before
         assert "cut off" not in said
-        if float(host.check_output("stat --format %Y /etc/hive/conf.server2/jvm.args")) < ended:
-            return
-    pytest.fail("Each query ended before there was a reason for a restart.")
+        if float(host.check_output("stat --format %Y /etc/hive/conf.server2/jvm.args")) + MARGIN < ended:
+            break
+    else:
+        pytest.fail("Each query ended before there was a reason for a restart.")
+    logged = host.check_output(f"journalctl --no-pager --output=short-unix --unit=hive-server2 --since={began}")
+    (left,) = moments(logged, "is now de-registered from ZooKeeper")
+    (stopped,) = moments(logged, "Stopping hive-server2.service")
+    # No client was sent to it any more. It was told to stop when the statement had ended: told before, it waits 40 s by itself.
+    assert left < ended
+    assert stopped > ended - MARGIN
 
 
 def test_what_is_cut_off_is_named_and_leaves_no_transaction(
