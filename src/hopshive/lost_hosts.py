@@ -1,4 +1,4 @@
-"""Gives up the application masters of a host that is gone, so that they start elsewhere at once.
+"""Gives up the application masters of a host that is gone, so that nobody waits for them.
 
 A host that is gone ends no connection, and YARN waits for its application masters until they have been silent for
 `yarn.am.liveness-monitor.expiry-interval-ms`. That cannot be short: it is also the time that an application master has from its
@@ -7,8 +7,10 @@ HiveServer2 wait whose session's application master it was.
 
 This daemon, one beside each ResourceManager, connects once a second to the NodeManagers beside which application masters run. One
 that answered before and then lets several attempts in a row go unanswered, not even by refusing them, is gone: the application
-masters beside it are failed as `yarn applicationattempt -fail` does it, and YARN starts them elsewhere. Only the one beside
-the active ResourceManager, which ZooKeeper's majority can reach, acts; the others know by then who is silent.
+masters beside it are failed as `yarn applicationattempt -fail` does it. YARN starts those of Spark elsewhere. Tez has one
+attempt (tez.dag.recovery.enabled is false): the statement that ran there ends with an error, and HiveServer2 opens another
+session. Only the one beside the active ResourceManager, which ZooKeeper's majority can reach, acts; the others know by then
+who is silent.
 
 An application that says whose it is, by a tag `client=host:port`, is ended if that host is gone as well: nobody would ask
 its next application master for anything, and it would take room and processors from that of the HiveServer2 that is left.
@@ -47,6 +49,10 @@ AGAIN = 10.0
 PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 # What an application's tag begins with that tells its client's host:port.
 CLIENT = "client="
+# What becomes of an application that lost its master; the ResourceManager's list does not tell which may have another.
+ELSEWHERE = (
+    "YARN starts another elsewhere for Spark, and none for Tez: a statement of Hive that ran there ends with an error."
+)
 # Nobody at that address; that there is no way from here (ENETUNREACH) says nothing of the other host.
 NOBODY = frozenset({errno.EHOSTUNREACH, errno.EHOSTDOWN})
 
@@ -99,7 +105,7 @@ class ResourceManager:
         return str(last["appAttemptId"]) if last.get("nodeId") == master.node else ""
 
     def fail(self, attempt: str) -> None:
-        """Let YARN start another attempt (ApplicationClientProtocol.failApplicationAttempt)."""
+        """End an attempt (ApplicationClientProtocol.failApplicationAttempt); YARN starts another if one is left."""
         _, timestamp, application, number = attempt.split("_")
         request = encode({1: encode({1: encode({1: int(application), 2: int(timestamp)}), 2: int(number)})})
         self._call("failApplicationAttempt", request)
@@ -251,10 +257,10 @@ class LostHosts:
             log.warning("%s was not given up: %s", begin, error)
         else:
             log.error(
-                "%s (%s) is given up, and %s.",
+                "%s (%s) is given up. %s",
                 begin,
                 attempt,
-                f"not started again, since its client {master.client} is gone as well"
+                f"It is not started again, since its client {master.client} is gone as well."
                 if forsaken
-                else "starts elsewhere",
+                else ELSEWHERE,
             )

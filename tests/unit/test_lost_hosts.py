@@ -108,9 +108,36 @@ def test_who_is_on_a_host_that_is_gone_is_given_up_once(world: World) -> None:
     assert len(manager.failed) == 1
 
 
+@pytest.mark.parametrize(
+    ("lost", "end"),
+    [
+        (
+            {"one:8041"},
+            "YARN starts another elsewhere for Spark, and none for Tez:"
+            " a statement of Hive that ran there ends with an error.",
+        ),
+        (
+            {"one:8041", "one:10000"},
+            "It is not started again, since its client one:10000 is gone as well.",
+        ),
+    ],
+)
+def test_the_log_says_what_becomes_of_an_application(
+    world: World, caplog: pytest.LogCaptureFixture, lost: set[str], end: str
+) -> None:
+    watchdog = world.watch(Manager(Master(ONE.application, "one:8041", "one:10000")))
+    world.pass_by(watchdog, 3)
+    world.silent |= lost
+    world.pass_by(watchdog, SILENT + 2)
+    begin = (
+        f"one:8041 was silent for {SILENT:.0f} s: the application master of application_1700000000000_0001 beside it"
+    )
+    assert caplog.messages == [f"{begin} (appattempt_1700000000000_0001_000001) is given up. {end}"]
+
+
 @pytest.mark.parametrize("silent", ["one:8041", "one:10000", "both"])
 def test_only_a_host_that_took_the_client_along_ends_an_application(world: World, silent: str) -> None:
-    """Without its HiveServer2 a session has nothing to do elsewhere; with it, it has."""
+    """Without its HiveServer2 nobody would ask the next application master for anything."""
     manager = Manager(
         Master(ONE.application, "one:8041", "one:10000"), Master(TWO.application, "two:8041", "one:10000")
     )
