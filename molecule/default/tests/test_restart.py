@@ -79,11 +79,6 @@ def transactions(session: HiveSession) -> dict[str, str]:
     return {row[0]: row[1] for row in session.execute("SHOW TRANSACTIONS")}
 
 
-def moments(logged: str, words: str) -> list[float]:
-    """When lines of a journal with these words were written."""
-    return [float(line.split()[0]) for line in logged.splitlines() if words in line]
-
-
 def process(host: Any) -> str:
     return str(host.check_output("systemctl show --property MainPID --value hive-server2"))
 
@@ -112,10 +107,8 @@ def test_a_statement_that_ends_in_time_has_its_rows(host: Any, address: str, pla
     else:
         pytest.fail("Each query ended before there was a reason for a restart.")
     logged = host.check_output(f"journalctl --no-pager --output=short-unix --unit=hive-server2 --since={began}")
-    (left,) = moments(logged, "is now de-registered from ZooKeeper")
-    (stopped,) = moments(logged, "Stopping hive-server2.service")
-    # No client was sent to it any more. It was told to stop when the statement had ended: told before, it waits 40 s by itself.
-    assert left < ended
+    (stopped,) = [float(line.split()[0]) for line in logged.splitlines() if "Stopping hive-server2.service" in line]
+    # It was told to stop when the statement had ended: told before, it waits 10 s by itself.
     assert stopped > ended - MARGIN
 
 
