@@ -15,7 +15,6 @@ PROTOCOL_V10 = 9
 SUCCESS = (0, 1)
 SASL_START, SASL_OK, SASL_COMPLETE = 1, 2, 5
 FETCH = 5000
-UNNAMED = "Error running query"
 
 
 class HiveError(Exception):
@@ -173,20 +172,10 @@ class HiveSession:
         response: dict[int, Any] = call(self._stream, method, {1: (TType.STRUCT, request)}).get(0, {})
         status = response.get(1, {})
         if status.get(1) not in SUCCESS:
-            message = _message(status)
+            message = status.get(5, b"no message").decode(errors="replace")
             lost = "Invalid SessionHandle" in message
             raise HiveError(message, status.get(3, b"").decode(errors="replace"), lost=lost)
         return response
-
-
-def _message(status: dict[int, Any]) -> str:
-    """What a client shows. Of an Error of Java HiveServer2 says that alone here, and what it was in the list of causes."""
-    message: str = status.get(5, b"no message").decode(errors="replace")
-    if message != UNNAMED:
-        return message
-    # "*class:message:lines of the stack:those it shares with the cause before", and each line of the stack.
-    causes = [cause.decode(errors="replace")[1:] for cause in status.get(2, []) if cause.startswith(b"*")]
-    return ": ".join([message, *(cause.rsplit(":", 2)[0] for cause in causes[1:])])
 
 
 def _handle(identifier: dict[int, bytes]) -> tuple[TType, Fields]:
