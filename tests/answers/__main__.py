@@ -15,7 +15,7 @@ from tests.answers import tpcds
 from tests.answers.engines import make_tables
 from tests.answers.generate import FEATURES
 from tests.answers.local import local_server
-from tests.answers.outcome import GUARD, KNOWN, askers
+from tests.answers.outcome import GUARD, KNOWN, UNREAD, askers
 from tests.answers.run import Run
 from tests.warehouse import Warehouse
 from tests.warehouse.hiveserver2 import PORT
@@ -148,7 +148,7 @@ def summary(
 ) -> bool:
     """Print a table by engine; whether something is wrong: an answer, or a refusal.
 
-    `known`: what may be refused, by words of the reason; then the guard may refuse too. Without it nothing may be refused.
+    `known`: what may be refused, by words of the reason; then the guard may refuse too, but for an error of its own. Without it nothing may be refused.
     """
     heads = ("asked", "equal", "late", "guarded", "refused", "lost", "different", "seconds")
     click.echo(f"{'engine':8}" + "".join(f"{head:>10}" for head in heads))
@@ -169,9 +169,9 @@ def summary(
     for engine, one in tallies.items():
         may = () if known is None else (GUARD, *known.get(engine, ()))
         for why, count in one.refused.most_common():
-            unknown = not any(words in why for words in may)
-            bad |= unknown
-            click.echo(f"{engine} refused {count}{', which is a fault' if unknown else ''}: {why}")
+            fault = UNREAD in why or not any(words in why for words in may)
+            bad |= fault
+            click.echo(f"{engine} refused {count}{', which is a fault' if fault else ''}: {why}")
     if different:
         click.echo(f"different: {', '.join(map(str, different))}")
     return bad

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 GUARD = "Answer guard:"
+# The guard met an error of its own.
+UNREAD = f"{GUARD} this statement cannot be read"
 # What HiveServer2 says before the reason, of statements that it has planned and run as well.
 COMPILING = "Error while compiling statement: "
 # The second as hopshive's failure hook writes it.

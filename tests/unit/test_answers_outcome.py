@@ -6,7 +6,7 @@ import pytest
 
 from tests.answers.__main__ import summary
 from tests.answers.compare import Row, expected
-from tests.answers.outcome import Outcome, Refused, Tally, ask, ask_again, judge
+from tests.answers.outcome import KNOWN, UNREAD, Outcome, Refused, Tally, ask, ask_again, judge
 from tests.answers.statements import HIVE, SPARK, Dialect
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def tally(*reasons: str, asked: int = 100) -> Tally:
         pytest.param(tally("Too many counters"), None, True, id="a query of TPC-DS that fails"),
         pytest.param(tally("Answer guard: no", "HAVING without"), {HIVE: ["HAVING"]}, False, id="known reasons"),
         pytest.param(tally("Too many counters"), {HIVE: ["HAVING"]}, True, id="another reason"),
+        pytest.param(tally(UNREAD + " (java.lang.NullPointerException"), KNOWN, True, id="an error of the guard's own"),
         pytest.param(tally(*11 * ["HAVING"]), {HIVE: ["HAVING"]}, True, id="more than a tenth"),
         pytest.param(tally("HAVING"), {SPARK: ["HAVING"]}, True, id="what another engine may refuse"),
     ],
