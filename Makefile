@@ -65,10 +65,13 @@ artifacts-update: venv ## resolve a product anew and rewrite its lock: PRODUCT=h
 	@[ -n "$(PRODUCT)" ] || { echo "Which product? make artifacts-update PRODUCT=hive" >&2; exit 2; }
 	$(PLAY) playbooks/artifacts_update.yml -e artifacts_update_product=$(PRODUCT)
 
+# A shell's function: part NAME TARGET.. makes targets, and says how long that took; .ci/run lists these lines.
+PART = part() { local name=$$1 began=$$SECONDS; shift; $(MAKE) --no-print-directory "$$@" && echo "$$name took $$((SECONDS - began)) s"; }
+
 .PHONY: test
 test: venv ## everything that CI checks: lint, unit, integration, molecule default, consistency and ha
-	@for stage in test-tools $(if $(BESIDE),lint-quick unit beside alone,lint unit integration $(SCENARIOS:%="molecule SCENARIO=%")); do \
-		began=$$SECONDS; $(MAKE) --no-print-directory $$stage || exit; echo "make $$stage took $$((SECONDS - began)) s"; \
+	@$(PART); for stage in test-tools $(if $(BESIDE),lint-quick unit beside alone,lint unit integration $(SCENARIOS:%="molecule SCENARIO=%")); do \
+		part "make $$stage" $$stage || exit; \
 	done
 
 # Three at once, since each waits a good part of its time: two scenarios, and the tests that need no machine for themselves, once the
@@ -77,7 +80,7 @@ test: venv ## everything that CI checks: lint, unit, integration, molecule defau
 beside: venv
 	@mkdir -p build
 	@$(MAKE) --no-print-directory molecule-create SCENARIO=default
-	@part() { name=$$1 began=$$SECONDS; shift; $(MAKE) --no-print-directory "$$@" && echo "$$name took $$((SECONDS - began)) s"; }; \
+	@$(PART); \
 		integration() { part "make integration" integration >build/integration.log 2>&1; }; \
 		scenario() { \
 			local rest code=0; \

@@ -6,10 +6,13 @@ import shlex
 from typing import Any
 
 
-def beeline(host: Any, statements: str) -> str:
-    """What HiveServer2 answers to statements, as tab separated lines, through ZooKeeper's discovery."""
+def beeline(host: Any, statements: str, before: str = "") -> str:
+    """What HiveServer2 answers to statements, as tab separated lines, through ZooKeeper's discovery.
+
+    `before`: what stands before the command, as `env LC_ALL=POSIX`.
+    """
     options = "--silent=true --outputformat=tsv2 --showHeader=false"
-    return run(host, f'beeline {options} -n spark -p "" -e "{statements};"', user="spark")
+    return run(host, f'{before} beeline {options} -n spark -p "" -e "{statements};"', user="spark")
 
 
 def run(host: Any, command: str, user: str = "root") -> str:

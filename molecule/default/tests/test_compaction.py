@@ -47,7 +47,7 @@ def works(session: HiveSession, database: str, delay: float) -> bool:
     return state(session, database) == "working"
 
 
-# With locks for its statements a compaction waited behind the DROP, and the DROP for the compaction, for more than an hour.
+# With locks for its statements a compaction waited behind the DROP, and the DROP for the compaction, each until it gave up.
 @pytest.mark.parametrize("delay", DELAYS)
 def test_a_database_is_dropped_while_its_table_is_compacted(session: HiveSession, delay: float) -> None:
     # A compaction may take less than a second.

@@ -71,10 +71,10 @@ def logs(host: Any, submitted: str) -> str:
     return spark(host, f"for _ in $(seq 30); do yarn logs -applicationId {number} && exit; sleep 2; done; exit 1")
 
 
-def pyspark(host: Any, script: str) -> str:
-    """Standard output of a script that comes to the shell through a pipe."""
+def pyspark(host: Any, script: str, before: str = "") -> str:
+    """Standard output of a script that comes to the shell through a pipe; `before` stands before the command."""
     write(host, "piped.py", script)
-    return spark(host, "pyspark --master 'local[1]' < piped.py")
+    return spark(host, f"{before} pyspark --master 'local[1]' < piped.py")
 
 
 def test_a_script_comes_through_a_pipe(host: Any) -> None:
@@ -254,12 +254,11 @@ for form in {forms!r}:
 
 def test_text_is_what_was_typed_in_the_locale_posix(host: Any) -> None:
     query = (
-        "CREATE TEMPORARY TABLE towns (name STRING); INSERT INTO towns VALUES ('Zürich'); SELECT hex(name) FROM towns;"
+        "CREATE TEMPORARY TABLE towns (name STRING); INSERT INTO towns VALUES ('Zürich'); SELECT hex(name) FROM towns"
     )
-    options = "--silent=true --outputformat=tsv2 --showHeader=false -n spark -p ''"
-    assert spark(host, f'{POSIX} beeline {options} -e "{query}"').split() == ["5AC3BC72696368"]
-    write(host, "posix.py", "print('Zürich', spark.sql(\"SELECT hex('Zürich')\").first()[0])")
-    assert spark(host, f"{POSIX} pyspark --master 'local[1]' < posix.py") == "Zürich 5AC3BC72696368\n"
+    assert beeline(host, query, POSIX).split() == ["5AC3BC72696368"]
+    script = "print('Zürich', spark.sql(\"SELECT hex('Zürich')\").first()[0])"
+    assert pyspark(host, script, POSIX) == "Zürich 5AC3BC72696368\n"
     made = "hdfs dfs -mkdir /user/spark/Zürich && hdfs dfs -ls -C /user/spark && hdfs dfs -rmdir /user/spark/Zürich"
     assert "/user/spark/Zürich" in spark(host, f"{POSIX} sh -c {shlex.quote(made)}").splitlines()
 

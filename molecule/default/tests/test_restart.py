@@ -85,7 +85,7 @@ def process(host: Any) -> str:
 
 # How long the query takes, in seconds. It must outlast the tasks before the handler: a slow machine tries the next one.
 TAKES = (30, 75, 180)
-# By so many seconds it must outlast the new configuration, and its client outlasts the statement by less.
+# Seconds: the query runs longer than that after the new configuration is written, and its client ends sooner than that after it.
 MARGIN = 15
 
 

@@ -35,7 +35,8 @@ def wait(site: Site, timeout: float) -> None:
     """Wait until the metastore follows all that happened on HDFS before, checks that are pending included.
 
     Exit code 0: it does; 1: not within --timeout, and a sentence says what is pending; 4: nobody leads.
-    What waits for a human (`hopshive held`) is not waited for; how much does is said, with --json as `held`.
+    What waits for a human (`hopshive held`) is not waited for. A line on standard error says how many removals
+    that are, and --json has their number as `held`.
     """
     began = time.monotonic()
     namenode = site.namenode()
