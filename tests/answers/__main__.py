@@ -148,7 +148,8 @@ def summary(
 ) -> bool:
     """Print a table by engine; whether something is wrong: an answer, or a refusal.
 
-    `known`: what may be refused, by words of the reason; then the guard may refuse too, but for an error of its own. Without it nothing may be refused.
+    `known`: what may be refused, by words of the reason; then the guard may refuse too, but not for an error of its own.
+    Without it nothing may be refused.
     """
     heads = ("asked", "equal", "late", "guarded", "refused", "lost", "different", "seconds")
     click.echo(f"{'engine':8}" + "".join(f"{head:>10}" for head in heads))
