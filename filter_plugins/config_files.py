@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 def site_xml(properties: Mapping[str, Any], comment: str) -> str:
@@ -40,6 +40,16 @@ def named_files(files: Mapping[str, str], directory: str) -> list[dict[str, str]
     return [{"path": f"{directory}/{name}", "content": files[name]} for name in files]
 
 
+def with_lists(properties: Mapping[str, Any], lists: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Properties that are lists with commas, with the words of `lists` by name before those that they have."""
+    found = dict(properties)
+    for name, words in lists.items():
+        given = [word for word in str(properties.get(name) or "").split(",") if word.strip() and word not in words]
+        if words or given:
+            found[name] = ",".join([*words, *given])
+    return found
+
+
 class FilterModule:
     def filters(self) -> dict[str, Any]:
-        return {"site_xml": site_xml, "site_files": site_files, "named_files": named_files}
+        return {"site_xml": site_xml, "site_files": site_files, "named_files": named_files, "with_lists": with_lists}

@@ -2,8 +2,10 @@
 
 import xml.etree.ElementTree as ElementTree
 
+import pytest
+
 from filter_plugins.accounts import unlike_accounts
-from filter_plugins.config_files import named_files, site_files, site_xml
+from filter_plugins.config_files import named_files, site_files, site_xml, with_lists
 
 
 def properties_of(document: str) -> dict[str, str | None]:
@@ -37,3 +39,17 @@ def test_accounts_that_miss_or_have_another_id_are_told() -> None:
     database = {"hdfs": ["x", "1511", "1511"], "hive": ["x", "33", "33"], "gone": None}
     wanted = {"hdfs": 1511, "hive": 1513, "yarn": 1512}
     assert unlike_accounts(wanted, database) == [{"name": "hive", "id": 1513}, {"name": "yarn", "id": 1512}]
+
+
+@pytest.mark.parametrize(
+    ("given", "lists", "found"),
+    [
+        ({}, {"hooks": ["ours"]}, {"hooks": "ours"}),
+        ({"hooks": "theirs"}, {"hooks": ["ours"]}, {"hooks": "ours,theirs"}),
+        ({"hooks": "theirs,ours", "url": "x"}, {"hooks": ["ours"]}, {"hooks": "ours,theirs", "url": "x"}),
+        ({"hooks": "theirs"}, {"hooks": []}, {"hooks": "theirs"}),
+        ({"hooks": None}, {"hooks": []}, {"hooks": None}),
+    ],
+)
+def test_lists_keep_what_a_site_adds(given: dict[str, str], lists: dict[str, list[str]], found: dict[str, str]) -> None:
+    assert with_lists(given, lists) == found
