@@ -6,15 +6,17 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
-from tests.servers import OPENS, hadoop_classpath, require_java_compiler
+from tests.servers import OPENS, ROOT, hadoop_classpath, require_java_compiler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+HOOKS = ROOT / "roles/server2/files"
+
 
 def run_probe(
-    hook: Path, program: str, directory: Path, homes: tuple[Path, Path], arguments: Sequence[Path], *jvm: str
+    program: str, directory: Path, homes: tuple[Path, Path], arguments: Sequence[Path], *jvm: str
 ) -> list[str]:
     """The lines that a program prints whose main class is `hopshive.Probe`; `homes`: of Hive and Hadoop.
 
@@ -25,7 +27,8 @@ def run_probe(
     source = directory / "Probe.java"
     source.write_text(program)
     classpath = os.pathsep.join([str(directory), f"{hive}/lib/*", *hadoop_classpath(hadoop, logging=False)])
-    compiled = ["javac", "-proc:none", "-cp", classpath, "-d", str(directory), str(hook), str(source)]
+    sources = [str(file) for file in (*sorted(HOOKS.glob("*.java")), source)]
+    compiled = ["javac", "-proc:none", "-cp", classpath, "-d", str(directory), *sources]
     subprocess.run(compiled, check=True, capture_output=True)
     argv = ["java", *OPENS, *jvm, "-cp", classpath, "hopshive.Probe", *map(str, arguments)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)

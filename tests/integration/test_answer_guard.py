@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.hive_hooks import run_probe
-from tests.servers import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-GUARD = ROOT / "roles/server2/files/AnswerGuard.java"
 # Prints a line a statement: how it is planned, or why it is refused. Statements that begin with a minus are asked where
 # hive.default.nulls.last is false. The last line: microseconds a statement, on average.
 PROBE = """
@@ -40,6 +38,8 @@ class Probe {
                 "SELECT * FROM t x WHERE EXISTS (SELECT 1 FROM u w WHERE w.k = x.k)", false);
             case "near": return new AnswerGuard.Source(Set.of("s"),
                 "SELECT sum(v) OVER (ORDER BY k DESC RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s FROM t", false);
+            case "rates": return new AnswerGuard.Source(
+                Set.of("k", "c"), "SELECT k, CASE WHEN v = 1 THEN 1.5 ELSE 0.5 END AS c FROM t", false);
             case "filled": return new AnswerGuard.Source(Set.of("k", "v"), "SELECT k, v FROM t WHERE k IS NOT NULL", false);
             case "nulls": return new AnswerGuard.Source(Set.of("k"), "SELECT k FROM t WHERE k <=> v AND k IS NOT NULL", false);
             default: return null;
@@ -305,6 +305,48 @@ STATEMENTS = {
         ),
         "AS_IS",
     ),
+    # Rule "positions": ORDER BY 1 where Hive leaves CBO out.
+    **dict.fromkeys(
+        (
+            "SELECT k FROM t TABLESAMPLE (5 ROWS) x ORDER BY 1 DESC",
+            "SELECT k FROM (SELECT k FROM t SORT BY k LIMIT 10) x ORDER BY 1",
+            "SELECT k, j FROM t LATERAL VIEW OUTER explode(array(v)) e AS j ORDER BY j, 1 NULLS FIRST",
+        ),
+        "AS_IS KEEPING_POSITIONS",
+    ),
+    **dict.fromkeys(
+        (
+            "SELECT k FROM t ORDER BY 1",
+            "SELECT k FROM (SELECT k FROM t SORT BY k) x ORDER BY 1",
+            "SELECT k FROM (SELECT k FROM t DISTRIBUTE BY k) x ORDER BY k",
+            "SELECT sum(v) OVER (ORDER BY 1) FROM (SELECT k, v FROM t DISTRIBUTE BY k) x",
+        ),
+        "AS_IS",
+    ),
+    "SELECT k FROM (SELECT k FROM t SORT BY k LIMIT 9) y WHERE k NOT IN (SELECT b FROM u)": "REFUSED absent",
+    # Rule "decimals": CASE or IF among decimal constants, and arithmetic.
+    **dict.fromkeys(
+        (
+            "SELECT k * CASE WHEN v = 1 THEN 1.5 ELSE 0.5 END FROM t",
+            "SELECT k + IF(v = 1, 1.5, 0.5) FROM t",
+            "SELECT CASE v WHEN 1 THEN 1 WHEN 2 THEN 0.5BD END * k FROM t",
+            "SELECT k * CASE WHEN v = 1 THEN CAST(1 AS DECIMAL(3,1)) ELSE 2 END FROM t",
+            "SELECT k * c FROM (SELECT k, CASE WHEN v = 1 THEN 1.5 END AS c FROM t) y",
+            "SELECT sum(k * CASE WHEN v = 1 THEN 1.5 ELSE 0.5 END) FROM t",
+            "SELECT k + c FROM rates",
+        ),
+        "AS_IS IN_ROWS",
+    ),
+    **dict.fromkeys(
+        (
+            "SELECT k, CASE WHEN v = 1 THEN 1.5 ELSE 0.5 END FROM t",
+            "SELECT sum(CASE WHEN v = 1 THEN 1.5 ELSE 0.5 END) / count(*) FROM t",
+            "SELECT k * CASE WHEN v = 1 THEN 2 ELSE 1 END FROM t",
+            "SELECT k * CASE WHEN v = 1 THEN 1.5 ELSE k END FROM t",
+            "SELECT k * CASE WHEN v = 1.5 THEN 2 ELSE 1 END FROM t",
+        ),
+        "AS_IS",
+    ),
     # Rule "absent": NOT IN where Hive plans without CBO.
     **dict.fromkeys(
         (
@@ -518,7 +560,7 @@ def ask(
         directory = tmp_path_factory.mktemp("guard")
         path = directory / "asked"
         path.write_text("\n".join(asked))
-        lines = run_probe(GUARD, probe, directory, (hive_home, hadoop_home), [path])
+        lines = run_probe(probe, directory, (hive_home, hadoop_home), [path])
         return [line.removeprefix("= ") for line in lines if line.startswith("= ")]
 
     return run

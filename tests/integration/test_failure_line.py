@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.hive_hooks import run_probe
-from tests.servers import ROOT
 from tests.unit.test_templates import render
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOOK = ROOT / "roles/server2/files/FailureLine.java"
 # A line a text: what is said of it, and whether Hive may run the statement again. Then what the logger of the console writes.
 PROBE = """
 package hopshive;
@@ -164,7 +162,7 @@ def said(hive_home: Path, hadoop_home: Path, tmp_path_factory: pytest.TempPathFa
         name.write_text(text)
     log = directory / "log4j2.properties"
     log.write_text(render("log4j2.properties.j2", log4j_without_stacks=["SessionState"]))
-    return run_probe(HOOK, PROBE, directory, (hive_home, hadoop_home), names, f"-Dlog4j2.configurationFile={log}")
+    return run_probe(PROBE, directory, (hive_home, hadoop_home), names, f"-Dlog4j2.configurationFile={log}")
 
 
 @pytest.mark.parametrize("what", TEXTS)

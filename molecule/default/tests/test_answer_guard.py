@@ -142,6 +142,131 @@ def test_a_condition_about_a_lateral_view_and_its_table_holds(session: HiveSessi
         assert session.execute("SELECT * FROM guarded.v ORDER BY k") == [(1, 2), (2, 3)]
 
 
+@pytest.fixture(scope="module")
+def letters(session: HiveSession) -> Iterator[str]:
+    """A table of texts and lists, partitioned, that tests only read."""
+    session.execute("CREATE DATABASE IF NOT EXISTS guarded_letters")
+    try:
+        session.execute(
+            "CREATE TABLE guarded_letters.t (k INT, s STRING, a ARRAY<INT>, b ARRAY<STRING>)"
+            " PARTITIONED BY (p STRING) STORED AS ORC"
+        )
+        session.execute(
+            "INSERT INTO guarded_letters.t PARTITION (p) SELECT 1, 'a😀b', array(CAST(NULL AS INT)), array(''), '😀a'"
+            " UNION ALL SELECT 2, '😀😁', array(1, NULL), array('x', NULL), 'b'"
+        )
+        yield "guarded_letters.t"
+    finally:
+        session.execute("DROP DATABASE guarded_letters CASCADE")
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_a_letter_beyond_the_basic_plane_counts_as_one(session: HiveSession, letters: str, vectorized: str) -> None:
+    """Tasks on YARN evaluate the functions, HiveServer2 those of constants and partitions."""
+    session.execute(f"SET hive.vectorized.execution.enabled={vectorized}")
+    try:
+        rows = session.execute(
+            f"SELECT substr(s, 2, 1), instr(s, 'b'), lpad(s, 4, 'x'), s LIKE '😀_', split(s, '') FROM {letters} ORDER BY k"
+        )
+        found = session.execute(f"SELECT k FROM {letters} WHERE s LIKE '😀_' AND substr(s, -1, 1) = substr('😀😁', 2)")
+        pruned = session.execute(f"SELECT k FROM {letters} WHERE substr(p, 2, 1) = 'a' AND p LIKE '😀_'")
+    finally:
+        session.execute("SET hive.vectorized.execution.enabled=true")
+    assert rows == [
+        ("😀", 3, "xa😀b", False, '["a","😀","b",""]'),
+        ("😁", 0, "xx😀😁", True, '["😀","😁",""]'),
+    ]
+    assert (found, pruned) == ([(2,)], [(1,)])
+
+
+def test_functions_of_texts_stay_vectorized(session: HiveSession, letters: str) -> None:
+    plan = session.execute(f"EXPLAIN VECTORIZATION EXPRESSION SELECT max(substr(s, 2)), max(trim(s)) FROM {letters}")
+    text = "\n".join(str(line) for (line,) in plan)
+    assert all(name in text for name in ("StringSubstrColStart(", "StringTrimCol("))
+
+
+def test_a_result_has_the_lists_that_were_selected(session: HiveSession, letters: str) -> None:
+    rows = session.execute(f"SELECT a, b, map('k', a), k FROM {letters} ORDER BY k")
+    assert rows == [("[null]", '[""]', '{"k":[null]}', 1), ("[1,null]", '["x",null]', '{"k":[1,null]}', 2)]
+    both = session.execute(f"SELECT a FROM {letters} WHERE k = 1 UNION ALL SELECT a FROM {letters} WHERE k = 2")
+    assert ordered(both) == [("[1,null]",), ("[null]",)]
+
+
+@pytest.fixture(scope="module")
+def measures(session: HiveSession) -> Iterator[str]:
+    """A table that tests only read: whole numbers, a long and a short decimal, and texts with blanks and signs of LIKE."""
+    session.execute("CREATE DATABASE IF NOT EXISTS guarded_measures")
+    try:
+        session.execute(
+            "CREATE TABLE guarded_measures.t (k INT, b INT, d DECIMAL(26,6), e DECIMAL(7,2), s STRING) STORED AS ORC"
+        )
+        session.execute(
+            "INSERT INTO guarded_measures.t VALUES (10, 2, 3, 2.5, ' 12 '), (10, 0, 1, NULL, '100%'), (NULL, 1, 2, 1, 'a_b')"
+        )
+        yield "guarded_measures.t"
+    finally:
+        session.execute("DROP DATABASE guarded_measures CASCADE")
+
+
+def test_a_division_by_zero_is_null(session: HiveSession, measures: str) -> None:
+    chosen = (
+        "coalesce(k / b, -1), nvl(k / b, -1), IF(k / b IS NULL, -1, 1), k * 1.0 / b IS NULL, (k / b) + 1 IS NOT NULL"
+    )
+    assert session.execute(f"SELECT {chosen} FROM {measures} ORDER BY d DESC") == [
+        (5.0, 5.0, 1, False, True),
+        (-1.0, -1.0, -1, True, False),
+        (-1.0, -1.0, -1, True, False),
+    ]
+    rows = session.execute(f"SELECT b FROM {measures} WHERE coalesce(k / b, -1) = -1 AND k / b IS NULL ORDER BY b")
+    assert rows == [(0,), (1,)]
+
+
+def test_decimals_of_both_lengths_keep_their_values(session: HiveSession, measures: str) -> None:
+    products = "d * (e + 1.1), d * nvl(e, 0), CASE WHEN k = 10 THEN e ELSE 0 END * d, d * CASE WHEN k = 10 THEN 1.5 ELSE 0.5 END"
+    rows = session.execute(f"SELECT {products} FROM {measures} ORDER BY d DESC")
+    found = [tuple(None if one is None else float(one) for one in row) for row in rows]
+    assert found == [(10.8, 7.5, 7.5, 4.5), (4.2, 2.0, 0.0, 1.0), (None, 0.0, None, 1.5)]
+
+
+def test_a_partition_by_decimals_keeps_their_fractions(session: HiveSession) -> None:
+    session.execute("CREATE DATABASE IF NOT EXISTS guarded_parts")
+    try:
+        session.execute("CREATE TABLE guarded_parts.t (k INT) PARTITIONED BY (p DECIMAL(10,2)) STORED AS ORC")
+        session.execute("INSERT INTO guarded_parts.t PARTITION (p) VALUES (1, 24518.01), (2, 24518.02)")
+        rows = session.execute("SELECT p, count(*) FROM guarded_parts.t GROUP BY p ORDER BY p")
+    finally:
+        session.execute("DROP DATABASE guarded_parts CASCADE")
+    assert rows == [("24518.01", 1), ("24518.02", 1)]
+
+
+def test_like_knows_its_escapes(session: HiveSession, measures: str) -> None:
+    rows = session.execute(
+        rf"SELECT s LIKE '100\%', s LIKE '%\_%', s LIKE '1__%', s LIKE '%\%' FROM {measures} ORDER BY d"
+    )
+    assert rows == [(True, False, True, True), (False, True, False, False), (False, False, False, False)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "(SELECT b FROM {0} SORT BY b LIMIT 9) x",
+        "{0} TABLESAMPLE (9 ROWS) x",
+        "{0} x LATERAL VIEW OUTER explode(array(1)) e AS v",
+    ],
+    ids=["sorted", "sampled", "exploded"],
+)
+def test_a_position_in_order_by_is_a_position(session: HiveSession, measures: str, source: str) -> None:
+    """Hive plans these without CBO."""
+    assert session.execute(f"SELECT b FROM {source.format(measures)} ORDER BY 1 DESC LIMIT 2") == [(2,), (1,)]
+
+
+def test_blanks_around_digits_do_not_count(session: HiveSession, measures: str) -> None:
+    assert session.execute(f"SELECT CAST(s AS INT), CAST(s AS BIGINT) FROM {measures} ORDER BY d DESC LIMIT 1") == [
+        (12, 12)
+    ]
+    assert session.execute(f"SELECT b FROM {measures} WHERE CAST(s AS INT) = 12") == [(2,)]
+
+
 def test_a_row_with_a_null_finds_what_a_subquery_has_for_it(session: HiveSession) -> None:
     rows = "(SELECT stack(3, 1, 1, 2, CAST(NULL AS INT), CAST(NULL AS INT), 2) AS (k, j)) x"
     with pytest.raises(

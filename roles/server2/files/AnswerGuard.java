@@ -112,6 +112,11 @@ import org.slf4j.LoggerFactory;
  * <p>Rule "order": the plan of CBO is written as a statement again, whose ORDER BY has names. A name that is both an alias and
  * another grouping key stands for the key there.
  *
+ * <p>Rule "positions": ORDER BY 1 is a constant where Hive leaves CBO out for some clause (HIVE-30037). It is a position where CBO is off.
+ *
+ * <p>Rule "decimals": a vectorized CASE or IF among decimal constants makes an operand of + - * read a column that nothing has written
+ * (HIVE-28329): the result is 0. A statement that has both is not vectorized.
+ *
  * <p>Rule "frames": RANGE with a number for a bound. Hive drops the fraction of a distance between decimals or timestamps, and ignores
  * the number for texts (HIVE-24762). It takes the session's default for the window's order of NULLs. A first row that follows, or a
  * last row that precedes, is one whose distance is greater than the number, instead of at least the number. No setting avoids
@@ -130,7 +135,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     private static final Set<Integer> INNER =
         Set.of(HiveParser.TOK_SUBQUERY, HiveParser.TOK_CTE, HiveParser.TOK_SUBQUERY_EXPR);
 
-    /** What Hive plans without CBO. */
+    /** What Hive plans without CBO, and SORT BY beside LIMIT. */
     private static final Set<Integer> BESIDE_CBO = Set.of(HiveParser.TOK_LATERAL_VIEW_OUTER, HiveParser.TOK_DISTRIBUTEBY,
         HiveParser.TOK_CLUSTERBY, HiveParser.TOK_TRANSFORM, HiveParser.TOK_TABLEBUCKETSAMPLE, HiveParser.TOK_TABLESPLITSAMPLE,
         HiveParser.TOK_PTBLFUNCTION);
@@ -142,6 +147,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         HiveParser.TOK_ROLLUP_GROUPBY, HiveParser.TOK_CUBE_GROUPBY, HiveParser.TOK_GROUPING_SETS, HiveParser.TOK_ORDERBY);
     private static final Set<Integer> CONNECTIVES = Set.of(HiveParser.KW_AND, HiveParser.KW_OR, HiveParser.KW_NOT);
     private static final Set<String> TESTS = Set.of("istrue", "isnottrue", "isfalse", "isnotfalse");
+    private static final Set<String> BRANCHES = Set.of("when", "case", "if");
     /** Functions that choose among values. */
     private static final Set<String> CHOICES = Set.of("coalesce", "nvl", "if", "when", "case");
     private static final Set<Integer> ARITHMETIC =
@@ -191,10 +197,18 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return tree;
         }
         try {
+            CodePoints.ready();
+            Strictness.ready();
             boolean nullsLast = conf.getBoolean(NULLS_LAST, true);
             Statement statement = new Statement(name -> look(context, name), nullsLast);
             statement.withoutCbo = !conf.getBoolean("hive.cbo.enable", true);
             Verdict verdict = statement.judge(tree);
+            if (statement.keepsPositions()) {
+                conf.setBoolean("hive.cbo.enable", false);
+            }
+            if (statement.inRows()) {
+                conf.setBoolean("hive.vectorized.execution.enabled", false);
+            }
             if (statement.lateral) {
                 conf.setBoolean("hive.ppd.remove.duplicatefilters", false);
             }
@@ -222,7 +236,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         } catch (SemanticException refusal) {
             tell("hopshive_answer_guard_refused", refusal.getMessage());
             throw refusal;
-        } catch (RuntimeException | StackOverflowError error) {
+        } catch (RuntimeException | StackOverflowError | LinkageError error) {
             throw unread(error);
         }
         return tree;
@@ -237,6 +251,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             for (BaseWork work : works(tasks)) {
                 for (Operator<?> operator : work.getAllOperators()) {
                     copyLists(expressions(operator));
+                    Vectors.correct(operator);
                     if (operator.getConf() instanceof PTFDesc) {
                         refuseDistances((PTFDesc) operator.getConf());
                     }
@@ -268,7 +283,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         return conf.getBoolean(SWITCH, true) && RELEASES.contains(release);
     }
 
-    private static List<BaseWork> works(List<Task<?>> tasks) {
+    static List<BaseWork> works(List<Task<?>> tasks) {
         List<BaseWork> works = new ArrayList<>();
         for (TezTask task : Utilities.getTezTasks(tasks)) {
             works.addAll(task.getWork().getAllWork());
@@ -394,7 +409,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     static String judge(ASTNode tree, Catalog catalog, boolean nullsLast) throws SemanticException {
         Statement statement = new Statement(catalog, nullsLast);
         Verdict verdict = statement.judge(tree);
-        return verdict + (statement.keepsConditions() ? " KEEPING_CONDITIONS" : "");
+        return verdict + (statement.keepsConditions() ? " KEEPING_CONDITIONS" : "") + (statement.inRows() ? " IN_ROWS" : "")
+            + (statement.keepsPositions() ? " KEEPING_POSITIONS" : "");
     }
 
     private static SemanticException refusal(String what) {
@@ -435,6 +451,11 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private boolean intersection;
         private boolean extremes;
         private boolean lateral;
+        private boolean sorted;
+        private boolean limited;
+        private boolean positions;
+        private boolean arithmetic;
+        private boolean decimalChoice;
         private boolean withoutCbo;
         /** The view whose rows the statement makes, or null. */
         private ASTNode rebuilt;
@@ -447,6 +468,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
 
         Verdict judge(ASTNode tree) throws SemanticException {
             collect(tree);
+            withoutCbo |= sorted && limited;
             for (ASTNode window : windows) {
                 refuseFrame(window);
             }
@@ -498,6 +520,16 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return Verdict.WITHOUT_CBO;
         }
 
+        /** Whether Hive would take ORDER BY 1 for a constant: it begins with CBO, and then plans without. */
+        boolean keepsPositions() {
+            return withoutCbo && positions;
+        }
+
+        /** Whether rows are not to be vectorized. */
+        boolean inRows() {
+            return arithmetic && decimalChoice;
+        }
+
         /** Whether conditions are to stay above aggregates. */
         boolean keepsConditions() {
             return constants && blocks.stream().anyMatch(Statement::total);
@@ -520,6 +552,12 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                 || BESIDE_CBO.contains(type) && node.getParent().getType() != HiveParser.TOK_PARTITIONINGSPEC;
             extremes |= named(node, "min") || named(node, "max");
             nullSafe |= type == HiveParser.EQUAL_NS;
+            sorted |= type == HiveParser.TOK_SORTBY;
+            limited |= type == HiveParser.TOK_LIMIT;
+            positions |= type == HiveParser.TOK_ORDERBY && node.getParent().getType() == HiveParser.TOK_INSERT
+                && children(node).stream().anyMatch(key -> key.getChild(0).getChild(0).getType() == HiveParser.Number);
+            arithmetic |= ARITHMETIC.contains(type) && node.getChildCount() == 2;
+            decimalChoice |= choosesDecimal(node);
             nullInList |= named(node, "in") && children(node).stream().skip(2).anyMatch(Statement::isNull);
             if (type == HiveParser.TOK_WHERE || type == HiveParser.TOK_HAVING) {
                 constants |= constant((ASTNode) node.getChild(0));
@@ -623,6 +661,32 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private static boolean condition(ASTNode node) {
             int type = node.getType();
             return COMPARISONS.contains(type) || CONNECTIVES.contains(type) || named(node, "in") || named(node, "between");
+        }
+
+        /** Whether CASE or IF chooses among constants, decimals with them, and is more than the argument of an aggregate. */
+        private static boolean choosesDecimal(ASTNode node) {
+            String function = node.getType() == HiveParser.TOK_FUNCTION ? text(node.getChild(0)) : "";
+            if (!BRANCHES.contains(function) || AGGREGATES.contains(text(node.getParent().getChild(0)))) {
+                return false;
+            }
+            List<ASTNode> parts = children(node);
+            // WHEN a THEN x [ELSE y]; CASE v WHEN a THEN x [ELSE y]; IF (a, x, y).
+            int first = function.equals("case") ? 3 : 2;
+            boolean decimal = false;
+            for (int at = first; at < parts.size(); at++) {
+                boolean chosen = function.equals("if") || (at - first) % 2 == 0 || at == parts.size() - 1;
+                if (chosen && reads(parts.get(at))) {
+                    return false;
+                }
+                decimal |= chosen && all(parts.get(at)).stream().anyMatch(Statement::decimal);
+            }
+            return decimal;
+        }
+
+        private static boolean decimal(ASTNode node) {
+            return node.getType() == HiveParser.TOK_DECIMAL
+                || node.getType() == HiveParser.Number && (node.getText().contains(".") || node.getText().endsWith("BD"))
+                || node.getType() == HiveParser.NumberLiteral && node.getText().endsWith("BD");
         }
 
         private static boolean isNull(ASTNode node) {
@@ -1273,7 +1337,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             boolean literal = !reads(asked) && !isNull(asked);
             if (!literal && !neverNull(asked, block(subquery), 0)) {
                 throw refusal("NOT IN (SELECT ..) stands in a statement that Hive plans without CBO: one with DISTRIBUTE BY, CLUSTER BY, TRANSFORM, "
-                    + "TABLESAMPLE, LATERAL VIEW OUTER or several INSERTs, or with hive.cbo.enable=false. A NULL is lost there if the "
+                    + "TABLESAMPLE, LATERAL VIEW OUTER, SORT BY beside LIMIT or several INSERTs, or with hive.cbo.enable=false. A NULL is lost there if the "
                     + "subquery has no row. Say k IS NOT NULL in the same WHERE for the k that is NOT IN, or store the rows in a table first.");
             }
         }
