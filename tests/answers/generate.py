@@ -25,7 +25,7 @@ from tests.answers.statements import (
     kinds,
     names,
 )
-from tests.answers.tables import COLUMNS, TABLES
+from tests.answers.tables import COLUMNS, ROWS, TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +48,7 @@ _LITERALS: dict[Kind, tuple[str, ...]] = {
     "boolean": ("TRUE", "FALSE"),
 }
 _PATTERNS = ("a%", "%b%", "_", "%", "Z%ch", "__", "%本")
+_LETTERS = ("a", " b", "本", "😀", "😁")
 # Name, values and their weights; the first value is the product's.
 _SETTINGS: tuple[tuple[str, tuple[str, str], float], ...] = (
     ("hive.vectorized.execution.enabled", ("true", "false"), 0.35),
@@ -106,6 +107,8 @@ class _Maker:
     aliases: int = 0
     # Tables that a statement may join yet: a product of all rows stays small.
     room: int = field(default=5)
+    # Whether a long table is among them, the only one then.
+    long: bool = False
     subtotals: bool = False
     intersections: bool = False
 
@@ -235,11 +238,11 @@ class _Maker:
     # --- FROM ------------------------------------------------------------------------------------------------------
 
     def _scope(self, depth: int) -> _Scope:
-        scope = self._one(depth)
-        for _ in range(self.rng.choices((0, 1, 2), (5, 4, 1))[0]):
-            if self.room <= 0:
+        scope = self._one(depth, first=True)
+        for number in range(self.rng.choices((0, 1, 2), (5, 4, 1))[0]):
+            if self.room <= 0 or (self.long and number):
                 break
-            scope = self._joined(scope, self._one(depth))
+            scope = self._joined(scope, self._one(depth, first=False))
         arrays = scope.of("array")
         # Hive's grammar has no LATERAL VIEW after a join.
         if arrays and isinstance(scope.source, Table) and "explode" in self.features and self._with("nested", 0.2):
@@ -248,7 +251,7 @@ class _Maker:
             scope = _Scope(source, [*scope.columns, Expr("int", "column", text=f"{alias}.v")])
         return scope
 
-    def _one(self, depth: int) -> _Scope:
+    def _one(self, depth: int, *, first: bool) -> _Scope:
         self.room -= 1
         alias = self._alias()
         if depth > 0 and self._with("derived", 0.18):
@@ -258,12 +261,14 @@ class _Maker:
                 for name, kind in zip(names(query), kinds(query), strict=True)
             ]
             return _Scope(Derived(query, alias), columns)
-        return self._table(alias)
+        return self._table(alias, first=first)
 
-    def _table(self, alias: str) -> _Scope:
+    def _table(self, alias: str, *, first: bool) -> _Scope:
         # Empty tables make most answers empty, and full ACID is left out where Spark reads along.
-        weights = [(3 if one.rows > 1 else 1) * (2 if one.acid else 1) for one in self.tables]
-        table = self.rng.choices(self.tables, weights)[0]
+        some = [one for one in self.tables if one.rows <= ROWS or (first and not self.long)]
+        weights = [(3 if one.rows > 1 else 1) * (2 if one.acid else 1) for one in some]
+        table = self.rng.choices(some, weights)[0]
+        self.long |= table.rows > ROWS
         columns = [
             Expr(kind, "column", text=f"{alias}.{name}")
             for name, kind in table.columns.items()
@@ -272,7 +277,9 @@ class _Maker:
         return _Scope(Table(table.name, alias), columns, (columns[0],))
 
     def _joined(self, left: _Scope, right: _Scope) -> _Scope:
-        hows = ("INNER", "LEFT", "RIGHT", "FULL", "CROSS") if "outer" in self.features else ("INNER", "CROSS")
+        hows = ["INNER", "LEFT", "RIGHT", "FULL"] if "outer" in self.features else ["INNER"]
+        if not self.long:
+            hows.append("CROSS")
         how = self.rng.choices(hows, (5, 5, 3, 3, 1)[: len(hows)])[0]
         both = _Scope(Join(how, left.source, right.source), [*left.columns, *right.columns])
         if left.unique and right.unique:
@@ -320,11 +327,14 @@ class _Maker:
         of = self.rng.choice(scope.of(kind))
         chance = self.rng.random()
         if chance < 0.15:
-            return Expr("boolean", self.rng.choice(("is null", "is not null")), (of,))
+            asked = of if self.rng.random() < 0.6 else self._expr(kind, scope, 1)
+            return Expr("boolean", self.rng.choice(("is null", "is not null")), (asked,))
         if kind == "boolean":
             op = self.rng.choice(("is true", "is not true", "is false", "is not false", "itself"))
             return of if op == "itself" else Expr("boolean", op, (of,))
         if kind == "string" and chance < 0.3:
+            if self.rng.random() < 0.4:
+                return Expr("boolean", self.rng.choice(("like wide", "like escaped")), (of,))
             pattern = Expr("string", "literal", text=self.rng.choice(_PATTERNS))
             return Expr("boolean", "like", (of, pattern))
         if chance < 0.4:
@@ -352,7 +362,7 @@ class _Maker:
         return Expr("boolean", self.rng.choice(("=", "<>", "<", ">", "<=", ">=")), (of, self._literal(kind)))
 
     def _subquery(self, outer: _Scope, depth: int) -> Expr:
-        inner = self._one(depth - 1)
+        inner = self._one(depth - 1, first=False)
         conditions = []
         # A scalar subquery has one row: an aggregate without groups.
         how = self.rng.choices(("exists", "not exists", "in query", "not in query", "scalar"), (3, 3, 3, 2, 2))[0]
@@ -385,7 +395,7 @@ class _Maker:
     def _scalar(self, kind: Kind, outer: _Scope, depth: int) -> Expr | None:
         if kind == "boolean" or self.room <= 0:
             return None
-        inner = self._one(depth - 1)
+        inner = self._one(depth - 1, first=False)
         where = self._equal(inner, outer) if self.rng.random() < 0.6 else None
         return Expr(kind, "scalar", query=Select((Column(self._aggregate(kind, inner, 0), "c0"),), inner.source, where))
 
@@ -433,28 +443,57 @@ class _Maker:
                 return Expr("date", "add days", (of("date"), days))
             return Expr("date", "last day", (of("date"),))
         if kind == "decimal":
-            op = self.rng.choice(("+", "-", "int to decimal"))
-            # Sums of leaves: no precision grows beyond 38 digits, no int beyond 10.
+            op = self.rng.choice(("+", "-", "int to decimal", "times long", "times choice"))
+            # Sums and products of leaves: no precision grows beyond 38 digits, no int beyond 10.
             if op == "int to decimal":
                 return Expr("decimal", op, (self._leaf("int", scope),))
+            if op == "times long":
+                return Expr("decimal", op, (self._leaf("decimal", scope), self._leaf("int", scope)))
+            if op == "times choice":
+                return Expr("decimal", op, (self._leaf("decimal", scope), self._predicate(scope, 1)))
             return Expr("decimal", op, (self._leaf("decimal", scope), self._leaf("decimal", scope)))
         if kind == "double":
-            op = self.rng.choice(("+", "-", "int to double", "decimal to double"))
+            op = self.rng.choice(("+", "-", "int to double", "decimal to double", "divide"))
+            if op == "divide":
+                # Whole numbers over powers of two: any sum of them is exact.
+                divisor = self.rng.choice([*scope.of("int"), self._literal("int")])
+                return Expr("double", op, (self._leaf("int", scope), Expr("int", "modulo two", (divisor,))))
             if op == "int to double":
                 return Expr("double", op, (self._leaf("int", scope),))
             if op == "decimal to double":
                 return Expr("double", op, (self._leaf("decimal", scope),))
             return Expr("double", op, (self._leaf("double", scope), self._leaf("double", scope)))
         if kind == "string":
-            op = self.rng.choice(("concat", "upper", "lower", "trim", "substr", "int to string", "date to string"))
+            op = self.rng.choice(
+                (
+                    "concat",
+                    "upper",
+                    "lower",
+                    "trim",
+                    "trim of",
+                    "substr",
+                    "lpad",
+                    "rpad",
+                    "int to string",
+                    "date to string",
+                )
+            )
             if op == "concat":
                 return Expr("string", op, (of("string"), of("string")))
             if op == "substr":
                 begin, length = (Expr("int", "literal", text=str(self.rng.randint(1, 3))) for _ in range(2))
                 return Expr("string", op, (of("string"), begin, length))
+            if op in ("lpad", "rpad"):
+                width = Expr("int", "literal", text=str(self.rng.randint(1, 4)))
+                return Expr("string", op, (of("string"), width, self._letters()))
+            if op == "trim of":
+                return Expr("string", op, (of("string"), self._letters()))
             argument: Kind = {"int to string": "int", "date to string": "date"}.get(op, "string")  # type: ignore[assignment]
             return Expr("string", op, (self._leaf(argument, scope),))
         return self._int(scope, depth)
+
+    def _letters(self) -> Expr:
+        return Expr("string", "literal", text=self.rng.choice(_LETTERS))
 
     def _int(self, scope: _Scope, depth: int) -> Expr:
         nested = [one for one in scope.columns if one.kind in NESTED]
@@ -468,8 +507,10 @@ class _Maker:
                 return Expr("int", "value", (of, key)) if self.rng.random() < 0.6 else Expr("int", "entries", (of,))
             return Expr("int", "field x", (of,))
         op = self.rng.choice(
-            ("+", "-", "*", "modulo", "abs", "length", "year", "month", "day", "day of week", "days between")
+            ("+", "-", "*", "modulo", "abs", "length", "instr", "year", "month", "day", "day of week", "days between")
         )
+        if op == "instr":
+            return Expr("int", op, (self._expr("string", scope, depth - 1), self._letters()))
         if op == "length":
             return Expr("int", op, (self._expr("string", scope, depth - 1),))
         if op in ("year", "month", "day", "day of week"):

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # Raised when the way in which tables are made changes, so that those of an earlier run are made again.
 VERSION = 1
 ROWS = 24
+# More than two batches of vectorized rows, of 1,024 each.
+LONG = 2500
+_STRETCH = 700
 COLUMNS: dict[str, Kind] = {
     "id": "int",
     "k": "int",
@@ -54,10 +57,10 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "n": (None, -7, 0, 1, 2, 3, 5, 12, 100),
     "d": (None, "0.00", "1.50", "1.50", "-2.25", "3.10", "100.00", "99999.99"),
     "f": (None, 0.0, 0.25, 1.5, -3.75, 1024.0),
-    "s": (None, "", "a", "b", "B", "aa", "Zürich", "日本", "x y", " b", "b ", "it's", "😀a", "100%"),
+    "s": (None, "", "a", "b", "B", "aa", "Zürich", "日本", "x y", " b", "b ", "it's", "😀a", "a😀😁", "100%", "a_b"),
     "t": (None, "1900-03-01", "1970-01-01", "1999-12-31", "2020-02-29", "2024-01-01", "2024-01-31"),
     "b": (None, True, False),
-    "a": (None, [], [], [1], [1, 2, None], [None, 5], [3, 3]),
+    "a": (None, [], [], [1], [1, 2, None], [None, 5], [None], [3, 3]),
     "m": (None, {}, {"a": 1}, {"a": None, "b": 2}, {"b": 3}),
     "r": (None, {"x": 1, "y": "q"}, {"x": None, "y": ""}, {"x": 2, "y": None}),
 }
@@ -100,6 +103,8 @@ TABLES = (
     TableOf("parts_hive", "hive", "STORED AS ORC", partitioned=True),
     TableOf("parts_spark", "spark", "parquet", nested=False, partitioned=True),
     TableOf("buckets_hive", "hive", "CLUSTERED BY (k) INTO 4 BUCKETS STORED AS ORC", nested=False),
+    TableOf("long_hive", "hive", "STORED AS ORC", rows=LONG),
+    TableOf("long_spark", "spark", "parquet", rows=LONG),
     TableOf("one_row", "hive", "STORED AS ORC", rows=1),
     TableOf("no_rows", "hive", "STORED AS PARQUET", rows=0),
     TableOf("acid_changed", "hive", _TRANSACTIONAL, acid=True, changes=_CHANGES),
@@ -113,11 +118,20 @@ def rows(table: TableOf) -> list[dict[str, Any]]:
     rng = random.Random(table.name)  # noqa: S311 - no secret
     found = []
     for number in range(1, table.rows + 1):
-        row = {"id": number} | {name: rng.choice(values) for name, values in _VALUES.items()}
+        row = {"id": number} | {name: _value(rng, name, number) for name in _VALUES}
         if table.partitioned:
             row["p"] = rng.choice((None, 0, 1, 2))
         found.append({name: row[name] for name in table.columns})
     return found
+
+
+def _value(rng: random.Random, name: str, number: int) -> Any:
+    """Batches without NULLs, and those with a single value, take ways of their own: a long table has stretches of such rows."""
+    values = _VALUES[name]
+    stretch = number // _STRETCH % 3
+    if stretch == 1:
+        return rng.choice([value for value in values if value is not None])
+    return values[number // _STRETCH % len(values)] if stretch == 2 else rng.choice(values)
 
 
 def digest() -> str:
