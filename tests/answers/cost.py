@@ -27,7 +27,10 @@ UPSTREAM = {
     "hive.auto.convert.anti.join": "true",
     "hive.vectorized.complex.types.enabled": "true",
     "hive.vectorized.execution.ptf.enabled": "true",
+    "hive.vectorized.input.format.supports.enabled": "decimal_64",
+    "hive.vectorized.reuse.scratch.columns": "true",
     "hive.semantic.analyzer.hook": "",
+    "hive.exec.pre.hooks": "",
 }
 PAGE = ROOT / "docs" / "answers.md"
 HEADING = "## What the settings cost"

@@ -37,8 +37,6 @@ KNOWN: Mapping[Dialect, Sequence[str]] = {
         "Error running query",
         # EXISTS over a join beside subtotals, whatever the planner.
         "NullPointerException",
-        # Vectorized scans of a DECIMAL of 18 digits or fewer (docs/troubleshooting.md).
-        "Decimal64ColumnVector",
     ),
     SPARK: (
         # A subquery's HAVING or ORDER BY that names a column of the query around it.

@@ -115,7 +115,8 @@ import org.slf4j.LoggerFactory;
  * <p>Rule "positions": ORDER BY 1 is a constant where Hive leaves CBO out for some clause (HIVE-30037). It is a position where CBO is off.
  *
  * <p>Rule "decimals": a vectorized CASE or IF among decimal constants makes an operand of + - * read a column that nothing has written
- * (HIVE-28329): the result is 0. A statement that has both is not vectorized.
+ * (HIVE-28329): the result is 0. A statement that has both is not vectorized. Nor is one with IN or BETWEEN, and a cast as a DECIMAL of up to
+ * 18 digits: vectorized, it may fail.
  *
  * <p>Rule "frames": RANGE with a number for a bound. Hive drops the fraction of a distance between decimals or timestamps, and ignores
  * the number for texts (HIVE-24762). It takes the session's default for the window's order of NULLs. A first row that follows, or a
@@ -456,6 +457,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private boolean positions;
         private boolean arithmetic;
         private boolean decimalChoice;
+        private boolean range;
+        private boolean decimalCast;
         private boolean withoutCbo;
         /** The view whose rows the statement makes, or null. */
         private ASTNode rebuilt;
@@ -527,7 +530,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
 
         /** Whether rows are not to be vectorized. */
         boolean inRows() {
-            return arithmetic && decimalChoice;
+            return arithmetic && decimalChoice || range && decimalCast;
         }
 
         /** Whether conditions are to stay above aggregates. */
@@ -558,6 +561,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                 && children(node).stream().anyMatch(key -> key.getChild(0).getChild(0).getType() == HiveParser.Number);
             arithmetic |= ARITHMETIC.contains(type) && node.getChildCount() == 2;
             decimalChoice |= choosesDecimal(node);
+            range |= numbers(node);
+            decimalCast |= type == HiveParser.TOK_DECIMAL && precision(node) <= 18;
             nullInList |= named(node, "in") && children(node).stream().skip(2).anyMatch(Statement::isNull);
             if (type == HiveParser.TOK_WHERE || type == HiveParser.TOK_HAVING) {
                 constants |= constant((ASTNode) node.getChild(0));
@@ -681,6 +686,18 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                 decimal |= chosen && all(parts.get(at)).stream().anyMatch(Statement::decimal);
             }
             return decimal;
+        }
+
+        /** Whether IN or BETWEEN asks for something else than texts and dates. */
+        private static boolean numbers(ASTNode node) {
+            int first = named(node, "between") ? 3 : named(node, "in") ? 2 : Integer.MAX_VALUE;
+            return children(node).stream().skip(first).anyMatch(bound -> bound.getType() != HiveParser.StringLiteral
+                && bound.getType() != HiveParser.TOK_DATELITERAL && bound.getType() != HiveParser.TOK_NULL);
+        }
+
+        /** Of a DECIMAL; 10 if it names none. */
+        private static int precision(ASTNode decimal) {
+            return decimal.getChildCount() == 0 ? 10 : Integer.parseInt(text(decimal.getChild(0)));
         }
 
         private static boolean decimal(ASTNode node) {

@@ -3,8 +3,10 @@ package hopshive;
 import java.lang.reflect.Array;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -19,6 +21,28 @@ import org.apache.hadoop.hive.ql.plan.VectorDesc;
 /** Vectorized expressions that take the place of Hive's own in a plan, where those answer otherwise than row by row. */
 public final class Vectors {
     private static final Map<Class<?>, Supplier<VectorExpression>> OTHERS = Map.of(CastStringToLong.class, TextToNumber::new);
+
+    /** Of a class and those that it extends: what may hold an expression. */
+    private static final ClassValue<List<Field>> FIELDS = new ClassValue<>() {
+        @Override
+        protected List<Field> computeValue(Class<?> owner) {
+            List<Field> found = new ArrayList<>();
+            for (Class<?> type = owner; type != null && type != Object.class; type = type.getSuperclass()) {
+                for (Field field : type.getDeclaredFields()) {
+                    Class<?> held = field.getType();
+                    while (held.isArray()) {
+                        held = held.getComponentType();
+                    }
+                    boolean described = held.getName().startsWith("org.apache.hadoop.hive.ql.") && held.getSimpleName().startsWith("Vector");
+                    if (!Modifier.isStatic(field.getModifiers()) && described) {
+                        field.setAccessible(true);
+                        found.add(field);
+                    }
+                }
+            }
+            return found;
+        }
+    };
 
     private Vectors() {
     }
@@ -53,19 +77,13 @@ public final class Vectors {
             }
             return;
         }
-        for (Class<?> type = owner.getClass(); type != null && type != Object.class; type = type.getSuperclass()) {
-            for (Field field : type.getDeclaredFields()) {
-                if (Modifier.isStatic(field.getModifiers()) || field.getType().isPrimitive()) {
-                    continue;
-                }
-                field.setAccessible(true);
-                Object part = field.get(owner);
-                Object other = other(part);
-                if (other != part) {
-                    field.set(owner, other);
-                }
-                descend(other, seen);
+        for (Field field : FIELDS.get(owner.getClass())) {
+            Object part = field.get(owner);
+            Object other = other(part);
+            if (other != part) {
+                field.set(owner, other);
             }
+            descend(other, seen);
         }
     }
 
