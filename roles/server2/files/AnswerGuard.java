@@ -199,12 +199,16 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         }
         try {
             CodePoints.ready();
+            if (SessionState.get() != null) {
+                CodePoints.permit(SessionState.getRegistryForWrite());
+            }
             Strictness.ready();
             boolean nullsLast = conf.getBoolean(NULLS_LAST, true);
             Statement statement = new Statement(name -> look(context, name), nullsLast);
             statement.withoutCbo = !conf.getBoolean("hive.cbo.enable", true);
             Verdict verdict = statement.judge(tree);
             if (statement.keepsPositions()) {
+                statement.namePositions();
                 conf.setBoolean("hive.cbo.enable", false);
             }
             if (statement.inRows()) {
@@ -526,6 +530,25 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         /** Whether Hive would take ORDER BY 1 for a constant: it begins with CBO, and then plans without. */
         boolean keepsPositions() {
             return withoutCbo && positions;
+        }
+
+        /** Puts the alias of a column for its position: Hive would put the expression, which ORDER BY does not see below an alias. */
+        void namePositions() {
+            for (ASTNode block : blocks) {
+                List<ASTNode> items = selected(block);
+                for (ASTNode clause : children(block)) {
+                    for (ASTNode key : clause.getType() == HiveParser.TOK_ORDERBY ? children(clause) : List.<ASTNode>of()) {
+                        Tree order = key.getChild(0);
+                        int position = order.getChild(0).getType() == HiveParser.Number && order.getChild(0).getText().matches("\\d{1,4}")
+                            ? Integer.parseInt(order.getChild(0).getText()) : 0;
+                        if (position > 0 && position <= items.size() && items.get(position - 1).getChildCount() == 2) {
+                            ASTNode column = new ASTNode(new CommonToken(HiveParser.TOK_TABLE_OR_COL, "TOK_TABLE_OR_COL"));
+                            column.addChild(new ASTNode(new CommonToken(HiveParser.Identifier, items.get(position - 1).getChild(1).getText())));
+                            order.setChild(0, column);
+                        }
+                    }
+                }
+            }
         }
 
         /** Whether rows are not to be vectorized. */

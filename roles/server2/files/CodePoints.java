@@ -64,6 +64,8 @@ public final class CodePoints {
         Map.entry("split", Split.class), Map.entry("regexp_replace", RegexpReplace.class),
         Map.entry("substring_index", SubstringIndex.class));
 
+    private static final Field PERMANENT = field(Registry.class, "persistent");
+
     private CodePoints() {
     }
 
@@ -83,6 +85,17 @@ public final class CodePoints {
     /** Puts the functions into Hive's registry in place of its own. Throws an Error where Hive's registry is another. */
     static void ready() {
         Installed.here();
+    }
+
+    /** Makes the functions permanent ones of a session: CHECK constraints name no others, but for built-in ones. */
+    @SuppressWarnings("unchecked")
+    static void permit(Registry session) {
+        try {
+            Map<Class<?>, Integer> permanent = (Map<Class<?>, Integer>) PERMANENT.get(session);
+            FUNCTIONS.values().forEach(function -> permanent.putIfAbsent(function, 1));
+        } catch (IllegalAccessException error) {
+            throw new IllegalStateException("Hive's registry of functions is another", error);
+        }
     }
 
     /**
@@ -119,10 +132,14 @@ public final class CodePoints {
         return new FunctionInfo(FunctionType.BUILTIN, name, udf);
     }
 
-    private static Field field(Class<?> owner, String name) throws ReflectiveOperationException {
-        Field field = owner.getDeclaredField(name);
-        field.setAccessible(true);
-        return field;
+    private static Field field(Class<?> owner, String name) {
+        try {
+            Field field = owner.getDeclaredField(name);
+            field.setAccessible(true);
+            return field;
+        } catch (NoSuchFieldException error) {
+            throw new IllegalStateException("Hive's registry of functions is another", error);
+        }
     }
 
     /** Whether a text has a letter beyond U+FFFF: four bytes of UTF-8. */
