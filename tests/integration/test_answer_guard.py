@@ -211,6 +211,7 @@ STATEMENTS = {
     "SELECT k FROM t x WHERE EXISTS (SELECT 1 FROM u w WHERE w.k = x.k GROUP BY ROLLUP (w.k))": "REFUSED subquery",
     f"SELECT a, 1 FROM t x WHERE {EXISTS} GROUP BY ROLLUP (a) INTERSECT SELECT a, 1 FROM t": "REFUSED intersect",
     f"SELECT a, 1 FROM t x WHERE {EXISTS} GROUP BY ROLLUP (a) EXCEPT ALL SELECT a, 1 FROM t": "REFUSED intersect",
+    "SELECT a, 1 FROM t x WHERE NOT EXISTS (SELECT 1 FROM u w WHERE w.k <=> x.k) GROUP BY CUBE (a)": "REFUSED subquery",
     # Right with CBO: subqueries that name nothing of the query around them.
     "SELECT a, count(*) FROM t WHERE k IN (SELECT k FROM u WHERE w > 1) GROUP BY ROLLUP (a)": "WITHOUT_INFERENCE",
     "SELECT a, count(*) FROM t WHERE v > (SELECT avg(w) FROM (SELECT w FROM u) z) GROUP BY ROLLUP (a)": "WITHOUT_INFERENCE",

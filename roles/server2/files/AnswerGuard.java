@@ -1533,9 +1533,10 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return node.getType() == HiveParser.TOK_WHERE && count((ASTNode) node) == 1;
         }
 
-        /** Whether a subquery has subtotals or another subquery expression. */
+        /** Whether a subquery has subtotals, another subquery expression, or a comparison that is true of NULLs. */
         private static boolean holds(ASTNode node) {
-            if (SETS.contains(node.getType()) || node.getType() == HiveParser.TOK_SUBQUERY_EXPR) {
+            // Without CBO NULL <=> NULL is not true of a row around it.
+            if (SETS.contains(node.getType()) || node.getType() == HiveParser.TOK_SUBQUERY_EXPR || node.getType() == HiveParser.EQUAL_NS) {
                 return true;
             }
             return children(node).stream().anyMatch(Statement::holds);
