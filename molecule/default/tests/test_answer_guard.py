@@ -27,29 +27,33 @@ def session(host: Any) -> Iterator[HiveSession]:
 
 
 @contextmanager
+def database(session: HiveSession, name: str) -> Iterator[None]:
+    """A database until the block's end."""
+    session.execute(f"CREATE DATABASE IF NOT EXISTS {name}")
+    try:
+        yield
+    finally:
+        session.execute(f"DROP DATABASE {name} CASCADE")
+
+
+@contextmanager
 def stored(
     session: HiveSession, columns: str, values: str, form: str = "EXTERNAL", properties: str = ""
 ) -> Iterator[str]:
     """The name of a table of ORC with some rows. What has no file is not vectorized, and planned otherwise."""
-    session.execute("CREATE DATABASE IF NOT EXISTS guarded")
-    try:
+    with database(session, "guarded"):
         session.execute(f"CREATE {form} TABLE guarded.t ({columns}) STORED AS ORC {properties}")
         session.execute(f"INSERT INTO guarded.t {values if values.startswith('SELECT') else f'VALUES {values}'}")
         yield "guarded.t"
-    finally:
-        session.execute("DROP DATABASE guarded CASCADE")
 
 
 @pytest.fixture(scope="module")
 def numbers(session: HiveSession) -> Iterator[str]:
     """A table that tests only read."""
-    session.execute("CREATE DATABASE IF NOT EXISTS guarded_numbers")
-    try:
+    with database(session, "guarded_numbers"):
         session.execute("CREATE EXTERNAL TABLE guarded_numbers.t (k INT, v INT, d DECIMAL(10,2)) STORED AS ORC")
         session.execute("INSERT INTO guarded_numbers.t VALUES (1, 9, 0), (2, 8, 1.5), (NULL, 7, NULL)")
         yield "guarded_numbers.t"
-    finally:
-        session.execute("DROP DATABASE guarded_numbers CASCADE")
 
 
 def ordered(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -145,8 +149,7 @@ def test_a_condition_about_a_lateral_view_and_its_table_holds(session: HiveSessi
 @pytest.fixture(scope="module")
 def letters(session: HiveSession) -> Iterator[str]:
     """A table of texts and lists, partitioned, that tests only read."""
-    session.execute("CREATE DATABASE IF NOT EXISTS guarded_letters")
-    try:
+    with database(session, "guarded_letters"):
         session.execute(
             "CREATE TABLE guarded_letters.t (k INT, s STRING, a ARRAY<INT>, b ARRAY<STRING>)"
             " PARTITIONED BY (p STRING) STORED AS ORC"
@@ -156,8 +159,6 @@ def letters(session: HiveSession) -> Iterator[str]:
             " UNION ALL SELECT 2, '😀😁', array(1, NULL), array('x', NULL), 'b'"
         )
         yield "guarded_letters.t"
-    finally:
-        session.execute("DROP DATABASE guarded_letters CASCADE")
 
 
 @pytest.mark.parametrize("vectorized", ["true", "false"])
@@ -181,8 +182,7 @@ def test_a_letter_beyond_the_basic_plane_counts_as_one(session: HiveSession, let
 
 @pytest.mark.parametrize("check", ["s LIKE 'a%'", "substr(s, 1, 1) = 'a'"])
 def test_a_constraint_names_functions_of_texts(session: HiveSession, check: str) -> None:
-    session.execute("CREATE DATABASE IF NOT EXISTS guarded_checks")
-    try:
+    with database(session, "guarded_checks"):
         session.execute(
             f"CREATE TABLE guarded_checks.t (s STRING CHECK ({check}) ENABLE NOVALIDATE)"
             " STORED AS ORC TBLPROPERTIES ('transactional'='true')"
@@ -191,8 +191,6 @@ def test_a_constraint_names_functions_of_texts(session: HiveSession, check: str)
         with pytest.raises(HiveError, match="Either CHECK or NOT NULL constraint violated"):
             session.execute("INSERT INTO guarded_checks.t VALUES ('b')")
         assert session.execute("SELECT s FROM guarded_checks.t") == [("ab",)]
-    finally:
-        session.execute("DROP DATABASE guarded_checks CASCADE")
 
 
 def test_functions_of_texts_stay_vectorized(session: HiveSession, letters: str) -> None:
@@ -211,8 +209,7 @@ def test_a_result_has_the_lists_that_were_selected(session: HiveSession, letters
 @pytest.fixture(scope="module")
 def measures(session: HiveSession) -> Iterator[str]:
     """A table that tests only read: whole numbers, a long and a short decimal, and texts with blanks and signs of LIKE."""
-    session.execute("CREATE DATABASE IF NOT EXISTS guarded_measures")
-    try:
+    with database(session, "guarded_measures"):
         session.execute(
             "CREATE TABLE guarded_measures.t (k INT, b INT, d DECIMAL(26,6), e DECIMAL(7,2), s STRING) STORED AS ORC"
         )
@@ -220,8 +217,6 @@ def measures(session: HiveSession) -> Iterator[str]:
             "INSERT INTO guarded_measures.t VALUES (10, 2, 3, 2.5, ' 12 '), (10, 0, 1, NULL, '100%'), (NULL, 1, 2, 1, 'a_b')"
         )
         yield "guarded_measures.t"
-    finally:
-        session.execute("DROP DATABASE guarded_measures CASCADE")
 
 
 def test_a_division_by_zero_is_null(session: HiveSession, measures: str) -> None:
@@ -245,13 +240,10 @@ def test_decimals_of_both_lengths_keep_their_values(session: HiveSession, measur
 
 
 def test_a_partition_by_decimals_keeps_their_fractions(session: HiveSession) -> None:
-    session.execute("CREATE DATABASE IF NOT EXISTS guarded_parts")
-    try:
+    with database(session, "guarded_parts"):
         session.execute("CREATE TABLE guarded_parts.t (k INT) PARTITIONED BY (p DECIMAL(10,2)) STORED AS ORC")
         session.execute("INSERT INTO guarded_parts.t PARTITION (p) VALUES (1, 24518.01), (2, 24518.02)")
         rows = session.execute("SELECT p, count(*) FROM guarded_parts.t GROUP BY p ORDER BY p")
-    finally:
-        session.execute("DROP DATABASE guarded_parts CASCADE")
     assert rows == [("24518.01", 1), ("24518.02", 1)]
 
 
