@@ -455,7 +455,7 @@ class _Maker:
         if kind == "double":
             op = self.rng.choice(("+", "-", "int to double", "decimal to double", "divide"))
             if op == "divide":
-                # Whole numbers over powers of two: any sum of them is exact.
+                # The divisor is 0, 1 or -1: any sum of quotients is exact.
                 divisor = self.rng.choice([*scope.of("int"), self._literal("int")])
                 return Expr("double", op, (self._leaf("int", scope), Expr("int", "modulo two", (divisor,))))
             if op == "int to double":

@@ -136,7 +136,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     private static final Set<Integer> INNER =
         Set.of(HiveParser.TOK_SUBQUERY, HiveParser.TOK_CTE, HiveParser.TOK_SUBQUERY_EXPR);
 
-    /** What Hive plans without CBO, and SORT BY beside LIMIT. */
+    /** What Hive plans without CBO. So it plans SORT BY, if a LIMIT stands beside it. */
     private static final Set<Integer> BESIDE_CBO = Set.of(HiveParser.TOK_LATERAL_VIEW_OUTER, HiveParser.TOK_DISTRIBUTEBY,
         HiveParser.TOK_CLUSTERBY, HiveParser.TOK_TRANSFORM, HiveParser.TOK_TABLEBUCKETSAMPLE, HiveParser.TOK_TABLESPLITSAMPLE,
         HiveParser.TOK_PTBLFUNCTION);

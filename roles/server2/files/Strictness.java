@@ -18,22 +18,13 @@ final class Strictness {
     private Strictness() {
     }
 
-    private static final class Corrected {
-        static {
-            correct();
-        }
-
-        private Corrected() {
-        }
-
-        static void here() {
-            // The initializer above does it, once.
-        }
+    static {
+        correct();
     }
 
-    /** Corrects CBO's table of operators, once. Throws an Error where the table is another. */
+    /** Corrects CBO's table of operators, when it is first called. Throws an Error where the table is another. */
     static void ready() {
-        Corrected.here();
+        // The initializer above does it, once.
     }
 
     @SuppressWarnings("unchecked")
