@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
 from hopshive.health import wait_for
+from tests.warehouse.hiveserver2 import HiveError, HiveSession
 
 if TYPE_CHECKING:
     from molecule.ha.tests.conftest import Play
@@ -38,6 +41,42 @@ def test_a_setting_that_breaks_the_first_replica_stops_there(site: Site, play: P
     assert done.returncode == 0, done.stdout[-3000:]
     for host in (first, second):
         wait_for(site.target("metastore", host), 30)
+
+
+def test_no_statement_fails_while_metastores_are_restarted(site: Site, play: Play) -> None:
+    servers = [host.address for host in site.lab.group("server2")] * 3
+    over = threading.Event()
+
+    def read(server: str) -> tuple[int, list[str]]:
+        """How many statements were answered, and errors. Each takes a lock in a transaction, and needs no task."""
+        session, answered, errors = HiveSession(server, timeout=60), 0, []
+        while not over.is_set():
+            try:
+                session.execute("SELECT n FROM rolled.t LIMIT 1")
+                answered += 1
+            except HiveError as error:
+                errors.append(str(error))
+                over.wait(0.2)
+        session.close()
+        return answered, errors
+
+    session = HiveSession(servers[0], timeout=60)
+    session.execute("DROP DATABASE IF EXISTS rolled CASCADE")
+    session.execute("CREATE DATABASE rolled")
+    session.execute("CREATE TABLE rolled.t (n INT) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
+    with ThreadPoolExecutor(len(servers)) as readers:
+        reading = [readers.submit(read, server) for server in servers]
+        try:
+            done = play("playbooks/rolling_restart.yml", "-e", "component=metastore")
+        finally:
+            over.set()
+    assert done.returncode == 0, done.stdout[-3000:]
+    for each in reading:
+        answered, errors = each.result()
+        assert not errors, errors[:3]
+        assert answered > 5
+    session.execute("DROP DATABASE rolled CASCADE")
+    session.close()
 
 
 @pytest.mark.long
