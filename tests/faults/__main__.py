@@ -151,7 +151,8 @@ def one_fault(site: Site, fault: Fault, clients: list[Client], hive: HiveRows, a
         if result.clients[name].gap > bound:
             result.broken.append(f"{name}: no call succeeded for {result.clients[name].gap} s ({bound:.0f} s)")
         if result.clients[name].failed and not fault.failures:
-            result.broken.append(f"{name}: {result.clients[name].failed} calls failed")
+            errors = " | ".join(result.clients[name].errors[:3])
+            result.broken.append(f"{name}: {result.clients[name].failed} calls failed: {errors}")
     result.broken += [f"client {one.name} ended: {one.failure}" for one in clients if one.failure]
     try:
         result.verdict = judge(site, hive.ledger, hive)
