@@ -9,8 +9,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.warehouse.hdfs import HIVE
-
 if TYPE_CHECKING:
     from tests.warehouse.hosts import Host
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 _START = """
 systemctl is-active --quiet sysinit.target || { echo "The host is still starting." >&2; exit 1; }
 eval "$(grep -v '^exec ' /usr/local/bin/pyspark)"
-export HADOOP_USER_NAME="$2" JDK_JAVA_OPTIONS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+export JDK_JAVA_OPTIONS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 exec "$SPARK_HOME/../../../../bin/python" -u -c "$0" "$1"
 """
 # Spark in the driver alone: the same metastore client and the same committers as on YARN, and no executors to wait for.
@@ -46,14 +44,11 @@ class SparkError(Exception):
 class SparkSession:
     """Started with the first request. `settings` over those of `LOCAL`: {"spark.master": "yarn"} for executors on YARN.
 
-    To HDFS it is Hive's user: a database that Hive makes is closed to others.
+    To HDFS it is the user spark, as a job is.
     """
 
-    def __init__(
-        self, host: Host, settings: dict[str, str] | None = None, timeout: float = 300, hdfs_user: str = HIVE
-    ) -> None:
+    def __init__(self, host: Host, settings: dict[str, str] | None = None, timeout: float = 300) -> None:
         self._host = host
-        self._hdfs_user = hdfs_user
         self._settings = {**LOCAL, **(settings or {})}
         self._timeout = timeout
         self._process: subprocess.Popen[str] | None = None
@@ -120,7 +115,7 @@ class SparkSession:
 
     def _start(self) -> subprocess.Popen[str]:
         server = Path(__file__).with_name("spark_server.py").read_text()
-        argv = self._host.argv("sh", "-c", _START, server, json.dumps(self._settings), self._hdfs_user, user="spark")
+        argv = self._host.argv("sh", "-c", _START, server, json.dumps(self._settings), user="spark")
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, bufsize=1
         )
