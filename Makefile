@@ -14,7 +14,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 INVENTORY ?= inventories/lab
 SCENARIO ?= default
 # Those of `make test`: what BESIDE names runs beside `default`, which mostly waits as it does, and takes 6 GiB more. What is bound by
-# times, as `ha`, has the machine for itself.
+# times, as `ha`, has the machine for itself once its hosts are deployed.
 SCENARIOS := default consistency ha
 BESIDE ?=
 # Of the warehouse that `make fuzz` and `make answers` drive: a lab_label of an inventory.
@@ -74,34 +74,38 @@ test: venv ## everything that CI checks: lint, unit, integration, molecule defau
 		part "make $$stage" $$stage || exit; \
 	done
 
-# Three at once, since each waits a good part of its time: two scenarios, and the tests that need no machine for themselves, once the
-# scenario beside has its warehouse. The image first: both scenarios would make it.
+# Both at once, since each waits a good part of its time. The image first: both would make it.
 .PHONY: beside
 beside: venv
 	@mkdir -p build
 	@$(MAKE) --no-print-directory molecule-create SCENARIO=default
 	@$(PART); \
-		integration() { part "make integration" integration >build/integration.log 2>&1; }; \
-		scenario() { \
-			local rest code=0; \
-			part "converge $$1" molecule-converge SCENARIO=$$1 || return; \
-			integration & rest=$$!; \
-			part "scenario $$1" molecule-verify molecule-destroy SCENARIO=$$1 || code=$$?; \
-			wait $$rest || code=$$?; return $$code; \
-		}; \
-		scenario $(BESIDE) >build/beside.log 2>&1 & beside=$$!; \
+		part "scenario $(BESIDE)" molecule SCENARIO=$(BESIDE) >build/beside.log 2>&1 & beside=$$!; \
 		code=0; part "scenario default" molecule SCENARIO=default || code=$$?; \
 		wait $$beside || code=$$?; \
-		for log in beside integration; do echo "=== build/$$log.log"; cat build/$$log.log; done; exit $$code
+		echo "=== build/beside.log"; cat build/beside.log; exit $$code
 
-# ansible-lint only computes: it takes what the scenarios leave of the processors.
+# What is left takes the processors that a deployment does not: ansible-lint, and the tests that need no machine for themselves. Hosts are
+# broken once those tests have ended: how long a query then waits is measured.
 .PHONY: alone
 alone: venv
 	@mkdir -p build
-	@nice -n 19 $(MAKE) --no-print-directory lint-ansible >build/lint-ansible.log 2>&1 & lint=$$!; code=0; \
+	@$(PART); \
+		nice -n 19 $(MAKE) --no-print-directory lint-ansible >build/lint-ansible.log 2>&1 & lint=$$!; \
+		part "make integration" integration >build/integration.log 2>&1 & rest=$$!; \
+		code=0; \
 		for scenario in $(filter-out default $(BESIDE),$(SCENARIOS)); do \
-			$(MAKE) --no-print-directory molecule SCENARIO=$$scenario || { code=$$?; break; }; done; \
-		wait $$lint || code=$$?; cat build/lint-ansible.log; exit $$code
+			rm -f build/molecule-$$scenario.log; \
+			{ part "converge $$scenario" molecule-destroy molecule-create molecule-converge SCENARIO=$$scenario \
+				&& { [ -z "$$rest" ] || wait $$rest || code=$$?; rest=; } \
+				&& part "scenario $$scenario" molecule-verify SCENARIO=$$scenario; } || code=$$?; \
+			case "$(MOLECULE_DESTROY) $$code" in never*|"passed "[!0]*) ;; \
+				*) $(MAKE) --no-print-directory molecule-destroy SCENARIO=$$scenario || code=$$?;; esac; \
+			[ $$code = 0 ] || break; \
+		done; \
+		[ -z "$$rest" ] || wait $$rest || code=$$?; \
+		wait $$lint || code=$$?; \
+		for log in integration lint-ansible; do echo "=== build/$$log.log"; cat build/$$log.log; done; exit $$code
 
 .PHONY: test-tools
 test-tools: venv ## what the tests take from the operating system, and the products that they start
