@@ -155,11 +155,12 @@ def is_made(warehouse: Warehouse, database: str, mark: str) -> bool:
 
 
 def empty_directory(warehouse: Warehouse, database: str) -> str:
-    """A directory of Hive's for the external tables of a database."""
+    """A directory for the external tables of a database, in which Hive and Spark make theirs."""
     root = f"/{database}"
     if warehouse.hdfs.exists(root):
         warehouse.hdfs.delete(root)
     warehouse.hdfs.mkdir(root)
+    warehouse.hdfs.chmod(root, "777")
     return root
 
 
