@@ -384,6 +384,17 @@ def test_an_alias_that_is_another_key_too_is_refused(session: HiveSession, numbe
     assert session.execute(f"SELECT v AS k, k AS c FROM {numbers} ORDER BY k") == rows
 
 
+def test_subtotals_are_joined_to_what_has_no_rows(session: HiveSession) -> None:
+    """Hive removes the scan of the empty side, and then gives its tasks no file to read."""
+    with stored(session, "id INT, k INT, s STRING", "(1, 2, 'x'), (3, 4, 'y')") as table:
+        view = f"{table} LATERAL VIEW explode(array(1)) e AS x"
+        subtotals = f"SELECT CAST(NULL AS INT) AS k FROM {view} GROUP BY CUBE (id) HAVING count(*) > 0"
+        rows = session.execute(
+            f"SELECT t.s FROM ({subtotals}) y LEFT JOIN {table} t ON y.k = t.k AND CAST(NULL AS BOOLEAN)"
+        )
+    assert rows == [(None,)] * 3
+
+
 def test_a_list_of_decimals_is_planned_without_the_propagation_of_constants(session: HiveSession, numbers: str) -> None:
     """Hive writes such a list into the plan as one that tasks cannot read."""
     near = "CASE WHEN d IN (1.50, 2.25) THEN 1 ELSE 0 END"

@@ -229,6 +229,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
             if (verdict == Verdict.WITHOUT_INFERENCE || verdict == Verdict.WITHOUT_CBO) {
                 exclude(conf, INFERENCE);
+                // An empty relation stays in the plan then, and where Hive removes its scan, its tasks fail.
+                conf.setBoolean("hive.optimize.null.scan", false);
                 if (statement.nullInList) {
                     conf.setBoolean("hive.vectorized.execution.enabled", false);
                 }
