@@ -14,7 +14,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 INVENTORY ?= inventories/lab
 SCENARIO ?= default
 # Those of `make test`: what BESIDE names runs beside `default`, which mostly waits as it does, and takes 6 GiB more. What is bound by
-# times, as `ha`, has the machine for itself once its hosts are deployed.
+# times, as `ha`, has the machine for itself while it is measured.
 SCENARIOS := default consistency ha
 BESIDE ?=
 # Of the warehouse that `make fuzz` and `make answers` drive: a lab_label of an inventory.
@@ -85,26 +85,17 @@ beside: venv
 		wait $$beside || code=$$?; \
 		echo "=== build/beside.log"; cat build/beside.log; exit $$code
 
-# What is left takes the processors that a deployment does not: ansible-lint, and the tests that need no machine for themselves. Hosts are
-# broken once those tests have ended: how long a query then waits is measured.
+# What is left takes the processors that `ha` leaves until it breaks hosts: ansible-lint, and the tests that need no machine for themselves.
+# How long a query waits for a lost host is measured, so those tests and the measurement exclude each other by a lock.
 .PHONY: alone
 alone: venv
 	@mkdir -p build
-	@$(PART); \
+	@$(PART); code=0; \
 		nice -n 19 $(MAKE) --no-print-directory lint-ansible >build/lint-ansible.log 2>&1 & lint=$$!; \
-		part "make integration" integration >build/integration.log 2>&1 & rest=$$!; \
-		code=0; \
+		{ flock 9; part "make integration" integration; } 9>build/quiet.lock >build/integration.log 2>&1 & rest=$$!; \
 		for scenario in $(filter-out default $(BESIDE),$(SCENARIOS)); do \
-			rm -f build/molecule-$$scenario.log; \
-			{ part "converge $$scenario" molecule-destroy molecule-create molecule-converge SCENARIO=$$scenario \
-				&& { [ -z "$$rest" ] || wait $$rest || code=$$?; rest=; } \
-				&& part "scenario $$scenario" molecule-verify SCENARIO=$$scenario; } || code=$$?; \
-			case "$(MOLECULE_DESTROY) $$code" in never*|"passed "[!0]*) ;; \
-				*) $(MAKE) --no-print-directory molecule-destroy SCENARIO=$$scenario || code=$$?;; esac; \
-			[ $$code = 0 ] || break; \
-		done; \
-		[ -z "$$rest" ] || wait $$rest || code=$$?; \
-		wait $$lint || code=$$?; \
+			part "scenario $$scenario" molecule SCENARIO=$$scenario || { code=$$?; break; }; done; \
+		wait $$rest || code=$$?; wait $$lint || code=$$?; \
 		for log in integration lint-ansible; do echo "=== build/$$log.log"; cat build/$$log.log; done; exit $$code
 
 .PHONY: test-tools
