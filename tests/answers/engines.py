@@ -160,7 +160,6 @@ def empty_directory(warehouse: Warehouse, database: str) -> str:
     if warehouse.hdfs.exists(root):
         warehouse.hdfs.delete(root)
     warehouse.hdfs.mkdir(root)
-    warehouse.hdfs.chmod(root, "777")
     return root
 
 

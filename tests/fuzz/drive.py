@@ -60,8 +60,10 @@ class Driver:
             for item in warehouse.hdfs.listing(parent or "/"):
                 if item.name == start or (start.endswith("_") and item.name.startswith(start)):
                     warehouse.hdfs.delete(f"{parent}/{item.name}")
-        warehouse.hdfs.mkdir(f"{self._settings.root}/away", mode="777")
-        warehouse.hdfs.chown(self._settings.root, "hive")
+        # Hive and Spark write what the other made, outside of the warehouse as well.
+        warehouse.hdfs.mkdir(self._settings.root)
+        warehouse.hdfs.share(self._settings.root, "hive", "spark")
+        warehouse.hdfs.mkdir(f"{self._settings.root}/away")
 
     def do(self, step: Step) -> Outcome:
         """Do it. What a service refuses is in the outcome; what the driver cannot do is raised."""

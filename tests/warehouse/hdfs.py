@@ -92,8 +92,11 @@ class Hdfs:
 
     # --- changing -------------------------------------------------------------------------------------------------
 
-    def mkdir(self, path: str, user: str = HIVE, mode: str = "755") -> None:
-        """Make a directory and what is above it. Above it may be closed to `user`; it is theirs all the same."""
+    def mkdir(self, path: str, user: str = HIVE, mode: str = "777") -> None:
+        """Make a directory and what is above it. Above it may be closed to `user`; it is theirs all the same.
+
+        The mode is what Hadoop's clients ask for; below a default ACL no umask takes from it.
+        """
         self._call("PUT", path, "MKDIRS", permission=mode)
         self.chown(path, user)
 
@@ -104,6 +107,11 @@ class Hdfs:
     def chmod(self, path: str, mode: str) -> None:
         """Set the permissions, octal."""
         self._call("PUT", path, "SETPERMISSION", permission=mode)
+
+    def share(self, path: str, *users: str) -> None:
+        """Let users write into a directory, and into all that is made below it."""
+        entries = [f"{scope}user:{user}:rwx" for user in users for scope in ("", "default:")]
+        self._call("PUT", path, "MODIFYACLENTRIES", aclspec=",".join(entries))
 
     def write(self, path: str, content: bytes, user: str = HIVE) -> None:
         """Write a file anew."""

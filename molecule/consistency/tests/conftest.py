@@ -46,8 +46,6 @@ def own_database(warehouse: Warehouse, request: pytest.FixtureRequest) -> Iterat
 def an_empty_elsewhere(warehouse: Warehouse) -> Iterator[None]:
     """A directory that is no database's, and that nobody's metadata knows."""
     warehouse.hdfs.mkdir(ELSEWHERE)
-    # Hive and Spark write into it.
-    warehouse.hdfs.chmod(ELSEWHERE, "777")
     yield
     warehouse.hdfs.delete(ELSEWHERE)
 
