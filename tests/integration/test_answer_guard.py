@@ -464,6 +464,16 @@ STATEMENTS = {
     },
     "SELECT a FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.k <=> x.k)": "WITHOUT_PROPAGATION",
     "SELECT a FROM t x WHERE v IN (SELECT w FROM u y WHERE y.k <=> x.k)": "WITHOUT_PROPAGATION",
+    **{
+        f"SELECT a FROM t x WHERE NOT EXISTS (SELECT 1 FROM {rows})": "REFUSED correlation"
+        for rows in (
+            "u y JOIN t z ON y.w = z.v WHERE y.k <=> x.k",
+            "(SELECT k AS c, count(*) AS n FROM u GROUP BY k) y WHERE y.c <=> x.k",
+            "(SELECT y.k AS c FROM u y JOIN t z ON y.w = z.v) y WHERE y.c <=> x.k",
+            "u y WHERE y.k + 1 <=> x.k + 1",
+            "u y WHERE y.k <=> x.k GROUP BY y.w",
+        )
+    },
     "SELECT a FROM t x WHERE v NOT IN (SELECT w FROM u y WHERE y.k <=> x.k)": "REFUSED correlation",
     "SELECT a, (SELECT max(w) FROM u y WHERE y.k IS NOT DISTINCT FROM x.k) FROM t x": "REFUSED correlation",
     "SELECT a FROM t x WHERE v IS NOT NULL AND EXISTS (SELECT 1 FROM u y WHERE y.k = v OR y.b > 1)": "AS_IS",

@@ -1364,7 +1364,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             for (ASTNode insert : children(query)) {
                 for (ASTNode clause : children(insert)) {
                     if (clause.getType() == HiveParser.TOK_WHERE) {
-                        refuseCorrelation((ASTNode) clause.getChild(0), own, around, block, existential(subquery));
+                        boolean nullSafe = existential(subquery) && readsOneTable(query);
+                        refuseCorrelation((ASTNode) clause.getChild(0), own, around, block, nullSafe);
                     }
                 }
             }
@@ -1384,7 +1385,23 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
         }
 
-        private void refuseCorrelation(ASTNode where, Scope own, Scope around, ASTNode block, boolean existential)
+        /** Whether a query reads rows of a table as they are: no view, derived table, join or groups. */
+        private boolean readsOneTable(ASTNode query) {
+            ASTNode from = (ASTNode) query.getChild(0);
+            ASTNode source = from.getType() == HiveParser.TOK_FROM ? (ASTNode) from.getChild(0) : null;
+            if (source == null || source.getType() != HiveParser.TOK_TABREF || grouped(query)) {
+                return false;
+            }
+            String name = name((ASTNode) source.getChild(0));
+            return !common.containsKey(name) && !views.containsKey(name);
+        }
+
+        private static boolean grouped(ASTNode query) {
+            return children(query).stream().flatMap(insert -> children(insert).stream())
+                .anyMatch(clause -> clause.getType() == HiveParser.TOK_GROUPBY || SETS.contains(clause.getType()));
+        }
+
+        private void refuseCorrelation(ASTNode where, Scope own, Scope around, ASTNode block, boolean nullSafe)
                 throws SemanticException {
             Map<String, ASTNode> needed = new HashMap<>();
             Deque<ASTNode> open = new ArrayDeque<>(List.of(where));
@@ -1392,7 +1409,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                 ASTNode term = open.pop();
                 if (term.getType() == HiveParser.KW_AND) {
                     children(term).forEach(open::push);
-                } else if (!joins(term, own, around, existential)) {
+                } else if (!joins(term, own, around, nullSafe)) {
                     columns(term, own, around, needed, null);
                 }
             }
@@ -1409,13 +1426,21 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
         }
 
-        /** Whether a term is a condition of the join itself: about the row around it alone, or = of an expression of each side. */
-        private boolean joins(ASTNode term, Scope own, Scope around, boolean existential) {
+        /**
+         * Whether a term is a condition of the join itself: about the row around it alone, or = of an expression of each side. A <=> of two
+         * columns is one where the subquery reads a single table.
+         */
+        private boolean joins(ASTNode term, Scope own, Scope around, boolean nullSafe) {
             if (side(term, own, around) == 2) {
                 return true;
             }
-            boolean equal = term.getType() == HiveParser.EQUAL || existential && term.getType() == HiveParser.EQUAL_NS;
-            return equal && side((ASTNode) term.getChild(0), own, around) != 3 && side((ASTNode) term.getChild(1), own, around) != 3;
+            if (term.getType() != HiveParser.EQUAL && term.getType() != HiveParser.EQUAL_NS) {
+                return false;
+            }
+            ASTNode left = (ASTNode) term.getChild(0);
+            ASTNode right = (ASTNode) term.getChild(1);
+            boolean allowed = term.getType() == HiveParser.EQUAL || nullSafe && column(left) != null && column(right) != null;
+            return allowed && side(left, own, around) != 3 && side(right, own, around) != 3;
         }
 
         /** What an expression has columns of: 1 the subquery's, 2 those around it, 3 both. */
