@@ -462,6 +462,28 @@ STATEMENTS = {
             "x.k NOT IN (y.k, 1)",
         )
     },
+    # Rule "residue": what ON says of both sides besides =.
+    **{
+        f"SELECT x.k FROM t x {join} JOIN u y ON {on}": "AS_IS WITHOUT_MAP_JOINS"
+        for join in ("LEFT", "RIGHT", "FULL")
+        for on in (
+            "x.b AND (x.k IS NULL OR x.k < y.k)",
+            "x.k = y.k AND x.v > 5 AND coalesce(x.v, 1) <= coalesce(y.w, 1)",
+            "x.k = y.k AND nvl(v, w) > 1",
+            "x.b AND CASE WHEN x.k = 1 THEN TRUE ELSE y.w = 2 END",
+        )
+    },
+    **{
+        f"SELECT x.k FROM t x {join} JOIN u y ON {on}": "AS_IS"
+        for join, on in (
+            ("LEFT", "x.k = y.k AND x.v > 5"),
+            ("LEFT", "x.b AND x.k < y.k AND upper(x.a) = upper(y.b)"),
+            ("LEFT", "x.k = y.k AND coalesce(y.w, 0) = 0 AND x.a IS NULL"),
+            ("LEFT", "x.k = y.k OR x.v < y.w"),
+            ("LEFT", "x.k = y.k AND NOT x.v BETWEEN y.w AND 7"),
+            ("", "x.b AND (x.k IS NULL OR x.k < y.k)"),
+        )
+    },
     "SELECT a FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.k <=> x.k)": "WITHOUT_PROPAGATION",
     "SELECT a FROM t x WHERE v IN (SELECT w FROM u y WHERE y.k <=> x.k)": "WITHOUT_PROPAGATION",
     **{

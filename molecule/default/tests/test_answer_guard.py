@@ -384,6 +384,18 @@ def test_an_alias_that_is_another_key_too_is_refused(session: HiveSession, numbe
     assert session.execute(f"SELECT v AS k, k AS c FROM {numbers} ORDER BY k") == rows
 
 
+def test_a_row_that_its_own_side_excludes_has_no_match(session: HiveSession, numbers: str) -> None:
+    """A map join takes it for a match where the rest of ON is true of NULLs."""
+    rows = session.execute(
+        f"SELECT x.k, y.k FROM {numbers} x LEFT JOIN {numbers} y ON x.v > 7 AND (x.k IS NULL OR x.k < y.k)"
+    )
+    assert ordered(rows) == ordered([(1, 2), (2, None), (None, None)])
+    rows = session.execute(
+        f"SELECT x.v, y.v FROM {numbers} x LEFT JOIN {numbers} y ON x.v > 7 AND coalesce(y.k, 2) >= x.k AND x.v >= y.v"
+    )
+    assert ordered(rows) == ordered([(9, 7), (9, 8), (9, 9), (8, 7), (8, 8), (7, None)])
+
+
 def test_subtotals_are_joined_to_what_has_no_rows(session: HiveSession) -> None:
     """Hive removes the scan of the empty side, and then gives its tasks no file to read."""
     with stored(session, "id INT, k INT, s STRING", "(1, 2, 'x'), (3, 4, 'y')") as table:

@@ -93,6 +93,9 @@ import org.slf4j.LoggerFactory;
  * <p>Rule "lateral": CBO gives the columns of LATERAL VIEW the table of those beside it (HIVE-29084). A condition about both is taken for
  * one that was pushed down, and dropped. A statement that has one keeps its conditions where they are, whatever is pushed down.
  *
+ * <p>Rule "residue": a map join of an outer join takes a row for a match that a condition on its own side excludes, if what ON says of both
+ * sides besides = is true of NULLs: below OR, with IS NULL, coalesce. Such a statement has no map joins.
+ *
  * <p>Rule "extremes": the metastore keeps the least and the greatest DOUBLE of a column with four digits of its fraction. A statement
  * with min or max is not answered from statistics.
  *
@@ -146,6 +149,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     /** The clauses whose expressions are values, for which NULL and false are two. */
     private static final Set<Integer> VALUES = Set.of(HiveParser.TOK_SELECT, HiveParser.TOK_SELECTDI, HiveParser.TOK_GROUPBY,
         HiveParser.TOK_ROLLUP_GROUPBY, HiveParser.TOK_CUBE_GROUPBY, HiveParser.TOK_GROUPING_SETS, HiveParser.TOK_ORDERBY);
+    private static final Set<Integer> OUTER_JOINS = Set.of(
+        HiveParser.TOK_LEFTOUTERJOIN, HiveParser.TOK_RIGHTOUTERJOIN, HiveParser.TOK_FULLOUTERJOIN);
     private static final Set<Integer> CONNECTIVES = Set.of(HiveParser.KW_AND, HiveParser.KW_OR, HiveParser.KW_NOT);
     private static final Set<String> TESTS = Set.of("istrue", "isnottrue", "isfalse", "isnotfalse");
     private static final Set<String> BRANCHES = Set.of("when", "case", "if");
@@ -216,6 +221,9 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
             if (statement.lateral) {
                 conf.setBoolean("hive.ppd.remove.duplicatefilters", false);
+            }
+            if (statement.residue) {
+                conf.setBoolean("hive.auto.convert.join", false);
             }
             if (statement.extremes) {
                 conf.setBoolean("hive.compute.query.using.stats", false);
@@ -417,7 +425,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         Statement statement = new Statement(catalog, nullsLast);
         Verdict verdict = statement.judge(tree);
         return verdict + (statement.keepsConditions() ? " KEEPING_CONDITIONS" : "") + (statement.inRows() ? " IN_ROWS" : "")
-            + (statement.keepsPositions() ? " KEEPING_POSITIONS" : "");
+            + (statement.keepsPositions() ? " KEEPING_POSITIONS" : "") + (statement.residue ? " WITHOUT_MAP_JOINS" : "");
     }
 
     private static SemanticException refusal(String what) {
@@ -458,6 +466,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private boolean intersection;
         private boolean extremes;
         private boolean lateral;
+        private boolean residue;
         private boolean sorted;
         private boolean limited;
         private boolean positions;
@@ -593,6 +602,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                 constants |= constant((ASTNode) node.getChild(0));
             } else if (type == HiveParser.TOK_JOIN && node.getChildCount() > 2) {
                 constants |= constant((ASTNode) node.getChild(2));
+            } else if (OUTER_JOINS.contains(type) && node.getChildCount() > 2) {
+                residue |= residue((ASTNode) node.getChild(2));
             }
             if (type == HiveParser.TOK_SUBQUERY_EXPR && node.getChildCount() > 1) {
                 subqueries.add(node);
@@ -1524,6 +1535,49 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
                 }
             }
             return all;
+        }
+
+        /** Whether an ON joins terms by AND of which one is about both sides, and may be true where a column is NULL. */
+        private static boolean residue(ASTNode on) {
+            List<ASTNode> terms = new ArrayList<>();
+            Deque<ASTNode> open = new ArrayDeque<>(List.of(on));
+            while (!open.isEmpty()) {
+                ASTNode term = open.pop();
+                if (term.getType() == HiveParser.KW_AND) {
+                    children(term).forEach(open::push);
+                } else {
+                    terms.add(term);
+                }
+            }
+            boolean several = terms.size() > 1 || all(on).stream().anyMatch(node -> node.getType() == HiveParser.KW_AND);
+            return several && terms.stream().anyMatch(term -> !strict(term) && !oneSided(term));
+        }
+
+        /** Whether all columns of a term are named as those of one table. */
+        private static boolean oneSided(ASTNode term) {
+            Set<String> names = new HashSet<>();
+            collectTables(term, names);
+            return names.size() < 2 && !names.contains("");
+        }
+
+        private static void collectTables(ASTNode node, Set<String> names) {
+            if (column(node) != null) {
+                names.add(table(node));
+            } else {
+                children(node).forEach(child -> collectTables(child, names));
+            }
+        }
+
+        /** Whether an expression is NULL where any of its columns is. */
+        private static boolean strict(ASTNode node) {
+            int type = node.getType();
+            if (column(node) != null || node.getChildCount() == 0) {
+                return true;
+            }
+            boolean cast = type == HiveParser.TOK_FUNCTION && node.getChildCount() == 2 && node.getChild(0).getType() != HiveParser.Identifier;
+            boolean function = type == HiveParser.TOK_FUNCTION && (STRICT.contains(text(node.getChild(0))) || named(node, "between"));
+            boolean operator = ARITHMETIC.contains(type) || COMPARISONS.contains(type) || type == HiveParser.KW_NOT;
+            return (cast || function || operator) && children(node).stream().allMatch(Statement::strict);
         }
 
         private static boolean named(ASTNode node, String name) {
