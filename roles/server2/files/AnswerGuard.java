@@ -658,18 +658,26 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
 
         /** Whether one of the terms that AND joins names no column, and is not as plain as 1 = 1. */
         private static boolean constant(ASTNode condition) {
+            return terms(condition).stream().anyMatch(term -> {
+                boolean same = term.getType() == HiveParser.EQUAL && term.getChild(0).getChildCount() == 0
+                    && term.getChild(0).toStringTree().equals(term.getChild(1).toStringTree());
+                return term.getType() != HiveParser.KW_TRUE && !same && !reads(term);
+            });
+        }
+
+        /** What AND joins in a condition: one term, the condition itself, if there is no AND. */
+        private static List<ASTNode> terms(ASTNode condition) {
+            List<ASTNode> terms = new ArrayList<>();
             Deque<ASTNode> open = new ArrayDeque<>(List.of(condition));
             while (!open.isEmpty()) {
                 ASTNode term = open.pop();
-                boolean same = term.getType() == HiveParser.EQUAL && term.getChild(0).getChildCount() == 0
-                    && term.getChild(0).toStringTree().equals(term.getChild(1).toStringTree());
                 if (term.getType() == HiveParser.KW_AND) {
                     children(term).forEach(open::push);
-                } else if (term.getType() != HiveParser.KW_TRUE && !same && !reads(term)) {
-                    return true;
+                } else {
+                    terms.add(term);
                 }
             }
-            return false;
+            return terms;
         }
 
         /** Whether an expression depends on rows. */
@@ -1080,17 +1088,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         }
 
         private static boolean saysNotNull(ASTNode where, ASTNode expression, Scope scope) {
-            Deque<ASTNode> open = new ArrayDeque<>(List.of(where));
-            while (!open.isEmpty()) {
-                ASTNode term = open.pop();
-                if (term.getType() == HiveParser.KW_AND) {
-                    children(term).forEach(open::push);
-                } else if (term.getType() == HiveParser.TOK_FUNCTION && term.getChildCount() == 2
-                    && text(term.getChild(0)).equals("isnotnull") && same((ASTNode) term.getChild(1), expression, scope)) {
-                    return true;
-                }
-            }
-            return false;
+            return terms(where).stream().anyMatch(term -> named(term, "isnotnull") && term.getChildCount() == 2
+                && same((ASTNode) term.getChild(1), expression, scope));
         }
 
         /** Whether an expression has columns, casts, numbers and arithmetic only: the same text is the same value then. */
@@ -1415,12 +1414,8 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         private void refuseCorrelation(ASTNode where, Scope own, Scope around, ASTNode block, boolean nullSafe)
                 throws SemanticException {
             Map<String, ASTNode> needed = new HashMap<>();
-            Deque<ASTNode> open = new ArrayDeque<>(List.of(where));
-            while (!open.isEmpty()) {
-                ASTNode term = open.pop();
-                if (term.getType() == HiveParser.KW_AND) {
-                    children(term).forEach(open::push);
-                } else if (!joins(term, own, around, nullSafe)) {
+            for (ASTNode term : terms(where)) {
+                if (!joins(term, own, around, nullSafe)) {
                     columns(term, own, around, needed, null);
                 }
             }
@@ -1522,14 +1517,11 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
         /** The columns around a subquery with which an expression is NULL. */
         private Set<String> strict(ASTNode node, Scope own, Scope around) {
             Set<String> all = new HashSet<>();
-            int type = node.getType();
-            boolean cast = type == HiveParser.TOK_FUNCTION && node.getChildCount() == 2 && node.getChild(0).getType() != HiveParser.Identifier;
             if (column(node) != null) {
                 if (outside(node, own, around)) {
                     all.add(label(node));
                 }
-            } else if (ARITHMETIC.contains(type) || COMPARISONS.contains(type) || named(node, "in") || cast
-                || type == HiveParser.TOK_FUNCTION && STRICT.contains(text(node.getChild(0)))) {
+            } else if (handsNullOn(node) || named(node, "in")) {
                 for (ASTNode child : children(node)) {
                     all.addAll(strict(child, own, around));
                 }
@@ -1539,18 +1531,9 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
 
         /** Whether an ON joins terms by AND of which one is about both sides, and may be true where a column is NULL. */
         private static boolean residue(ASTNode on) {
-            List<ASTNode> terms = new ArrayList<>();
-            Deque<ASTNode> open = new ArrayDeque<>(List.of(on));
-            while (!open.isEmpty()) {
-                ASTNode term = open.pop();
-                if (term.getType() == HiveParser.KW_AND) {
-                    children(term).forEach(open::push);
-                } else {
-                    terms.add(term);
-                }
-            }
-            boolean several = terms.size() > 1 || all(on).stream().anyMatch(node -> node.getType() == HiveParser.KW_AND);
-            return several && terms.stream().anyMatch(term -> !strict(term) && !oneSided(term));
+            // Also an AND below OR: CBO takes what is common to all sides out.
+            boolean joined = all(on).stream().anyMatch(node -> node.getType() == HiveParser.KW_AND);
+            return joined && terms(on).stream().anyMatch(term -> !strict(term) && !oneSided(term));
         }
 
         /** Whether all columns of a term are named as those of one table. */
@@ -1570,14 +1553,18 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
 
         /** Whether an expression is NULL where any of its columns is. */
         private static boolean strict(ASTNode node) {
+            boolean operation = handsNullOn(node) || named(node, "between") || node.getType() == HiveParser.KW_NOT;
+            return column(node) != null || node.getChildCount() == 0
+                || operation && children(node).stream().allMatch(Statement::strict);
+        }
+
+        /** Whether an operation is NULL where one of its operands is. */
+        private static boolean handsNullOn(ASTNode node) {
             int type = node.getType();
-            if (column(node) != null || node.getChildCount() == 0) {
-                return true;
-            }
-            boolean cast = type == HiveParser.TOK_FUNCTION && node.getChildCount() == 2 && node.getChild(0).getType() != HiveParser.Identifier;
-            boolean function = type == HiveParser.TOK_FUNCTION && (STRICT.contains(text(node.getChild(0))) || named(node, "between"));
-            boolean operator = ARITHMETIC.contains(type) || COMPARISONS.contains(type) || type == HiveParser.KW_NOT;
-            return (cast || function || operator) && children(node).stream().allMatch(Statement::strict);
+            boolean function = type == HiveParser.TOK_FUNCTION;
+            boolean cast = function && node.getChildCount() == 2 && node.getChild(0).getType() != HiveParser.Identifier;
+            return ARITHMETIC.contains(type) || COMPARISONS.contains(type) || cast
+                || function && STRICT.contains(text(node.getChild(0)));
         }
 
         private static boolean named(ASTNode node, String name) {
