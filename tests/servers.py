@@ -112,8 +112,10 @@ def run_mariadb(directory: Path, settings: Sequence[str] = SMALL) -> Iterator[Ma
     if not install or not server:
         pytest.skip("no MariaDB: apt-get install mariadb-server-core mariadb-client")
     user = ["--user=root"] if os.geteuid() == 0 else []
-    data, log = directory / "data", directory / "log"
-    directory.mkdir(parents=True, exist_ok=True)
+    data, log, temporary = directory / "data", directory / "log", directory / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    # A server that starts, the installing one too, removes temporary tables of others from the directory that they share.
+    own = f"--tmpdir={temporary}"
     made = subprocess.run(
         [
             install,
@@ -122,6 +124,7 @@ def run_mariadb(directory: Path, settings: Sequence[str] = SMALL) -> Iterator[Ma
             f"--datadir={data}",
             "--auth-root-authentication-method=normal",
             "--skip-test-db",
+            own,
         ],
         check=False,
         capture_output=True,
@@ -138,8 +141,7 @@ def run_mariadb(directory: Path, settings: Sequence[str] = SMALL) -> Iterator[Ma
         "--bind-address=127.0.0.1",
         f"--port={found.port}",
         f"--pid-file={directory / 'pid'}",
-        # A server that starts removes what looks like temporary tables from the directory that all of them share.
-        f"--tmpdir={data}",
+        own,
         *settings,
     ]
     with running(argv, log, {}):
