@@ -416,6 +416,92 @@ def test_a_list_of_decimals_is_planned_without_the_propagation_of_constants(sess
     assert [str(value) for (value,) in found] == ["1.50"]
 
 
+@pytest.fixture(scope="module")
+def zeros(session: HiveSession) -> Iterator[str]:
+    """A table that tests only read, and b, which is in buckets: -0.0 is alone in its file, as DOUBLE f and FLOAT g."""
+    with database(session, "guarded_zeros"):
+        session.execute("SET hopshive.answer.guard=false")
+        for name, buckets in (("t", ""), ("b", "CLUSTERED BY (f) INTO 2 BUCKETS")):
+            table = f"guarded_zeros.{name}"
+            session.execute(f"CREATE EXTERNAL TABLE {table} (i INT, f DOUBLE, g FLOAT) {buckets} STORED AS ORC")
+            source = "(SELECT stack(2, 1, 0.0D, 2, 0.0D) AS (i, z)) x"
+            session.execute(f"INSERT INTO {table} SELECT i, z / -7, CAST(z / -7 AS FLOAT) FROM {source}")
+            session.execute(f"INSERT INTO {table} VALUES (3, 0, 0), (4, 1.5, 1.5), (5, NULL, NULL)")
+        session.execute("SET hopshive.answer.guard=true")
+        yield "guarded_zeros.t"
+
+
+OF_ZEROS = {
+    "SELECT DISTINCT f, g FROM {0}": [(0.0, 0.0), (1.5, 1.5), (None, None)],
+    "SELECT -f, count(*) FROM {0} GROUP BY -f WITH ROLLUP": [(0.0, 3), (-1.5, 1), (None, 1), (None, 5)],
+    "SELECT count(DISTINCT f), count(DISTINCT g) FROM {0}": [(2, 2)],
+    "SELECT f FROM {0} INTERSECT SELECT -g FROM {0}": [(0.0,), (None,)],
+    "SELECT a.i, b.i FROM {0} a JOIN {0} b ON a.f = b.f WHERE b.i = 3": [(1, 3), (2, 3), (3, 3)],
+    "SELECT a.i, b.i FROM {0} a JOIN {0} b ON a.f = b.g AND a.i = b.i + 2": [(3, 1)],
+    "SELECT a.i, b.i FROM {0} a LEFT JOIN {0} b ON a.f <=> b.f AND b.i > 2": [(1, 3), (2, 3), (3, 3), (4, 4), (5, 5)],
+    "SELECT a.i FROM {0} a LEFT JOIN {0} b ON a.g = b.g AND b.i = 3 AND a.i < b.f + 9 WHERE b.i IS NULL": [(4,), (5,)],
+    "SELECT a.i FROM {0} a FULL JOIN (SELECT * FROM {0} WHERE i = 3) b ON a.f = b.f WHERE b.i > 0": [(1,), (2,), (3,)],
+    "SELECT i FROM {0} x WHERE NOT EXISTS (SELECT 1 FROM {0} y WHERE y.f = x.f AND y.i = 3)": [(4,), (5,)],
+    "SELECT i, rank() OVER (ORDER BY f), count(*) OVER (PARTITION BY g) FROM {0} WHERE i < 5": [
+        (1, 1, 3),
+        (2, 1, 3),
+        (3, 1, 3),
+        (4, 4, 1),
+    ],
+    "SELECT i FROM (SELECT i FROM {0} ORDER BY f, i DESC LIMIT 1) x": [(3,)],
+    # HiveServer2 answers these itself.
+    "SELECT i FROM {0} WHERE f = 0": [(1,), (2,), (3,)],
+    "SELECT i FROM {0} WHERE g >= 0.0 AND i < 4": [(1,), (2,), (3,)],
+    "SELECT i FROM {0} WHERE f NOT BETWEEN 0 AND 1": [(4,)],
+    "SELECT i FROM {0} WHERE f IN (0.0, 7.5)": [(1,), (2,), (3,)],
+    "SELECT i, f IN (0.0, 7.5) FROM {0} WHERE f NOT IN (1.5, 2)": [(1, True), (2, True), (3, True)],
+    # Tasks.
+    "SELECT sum(i) FROM {0} WHERE f = 0": [(6,)],
+    "SELECT sum(i) FROM {0} WHERE f >= 0 AND g IN (0, 8)": [(6,)],
+    "SELECT sum(i), sum(IF(g IN (0, 8), 1, 0)) FROM {0} WHERE f <= -0.0D": [(6, 3)],
+}
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_the_negative_zero_is_zero(session: HiveSession, zeros: str, vectorized: str) -> None:
+    """Wherever values are keys, and wherever files are asked for one."""
+    session.execute(f"SET hive.vectorized.execution.enabled={vectorized}")
+    try:
+        found = {statement: ordered(session.execute(statement.format(zeros))) for statement in OF_ZEROS}
+    finally:
+        session.execute("SET hive.vectorized.execution.enabled=true")
+    assert found == {statement: ordered(rows) for statement, rows in OF_ZEROS.items()}
+
+
+def test_the_negative_zero_is_looked_for_in_the_buckets_of_both(session: HiveSession, zeros: str) -> None:
+    assert session.execute(f"SELECT sum(i) FROM {zeros[:-1]}b WHERE f = 0") == [(6,)]
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_a_join_lets_the_negative_zero_pass_before_it(host: Any, zeros: str, vectorized: str) -> None:
+    """A Bloom filter, a minimum and a maximum of the one side's keys leave out rows of the other."""
+    settings = {
+        "hive.vectorized.execution.enabled": vectorized,
+        "hive.auto.convert.join": "false",
+        "hive.tez.dynamic.semijoin.reduction": "true",
+        "hive.tez.bigtable.minsize.semijoin.reduction": "1",
+        "hive.tez.min.bloom.filter.entries": "1",
+        "hive.tez.dynamic.semijoin.reduction.threshold": "-999999999999",
+        "hive.disable.unsafe.external.table.operations": "false",
+    }
+    statement = f"SELECT a.i FROM {zeros} a JOIN {zeros} b ON a.f = b.f WHERE b.i = 3"
+    own = HiveSession(host.run("hostname -i").stdout.split()[0])
+    try:
+        for name, value in settings.items():
+            own.execute(f"SET {name}={value}")
+        plan = "".join(str(line) for (line,) in own.execute(f"EXPLAIN {statement}"))
+        rows = own.execute(statement)
+    finally:
+        own.close()
+    assert "bloom_filter" in plan
+    assert ordered(rows) == [(1,), (2,), (3,)]
+
+
 def test_a_limit_does_not_make_a_total_smaller(session: HiveSession) -> None:
     with stored(session, "a STRING", "('p'), ('p'), ('q'), ('q'), ('r'), (NULL), ('q')") as table:
         rows = session.execute(f"SELECT a, count(*) FROM {table} GROUP BY a WITH ROLLUP ORDER BY a DESC LIMIT 2")

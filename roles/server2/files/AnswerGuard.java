@@ -21,6 +21,7 @@ import org.apache.hadoop.hive.metastore.api.FieldSchema;
 import org.apache.hadoop.hive.ql.exec.FunctionInfo;
 import org.apache.hadoop.hive.ql.exec.FunctionRegistry;
 import org.apache.hadoop.hive.ql.exec.Operator;
+import org.apache.hadoop.hive.ql.exec.TableScanOperator;
 import org.apache.hadoop.hive.ql.exec.Task;
 import org.apache.hadoop.hive.ql.exec.Utilities;
 import org.apache.hadoop.hive.ql.exec.mr.ExecDriver;
@@ -42,6 +43,7 @@ import org.apache.hadoop.hive.ql.plan.ExprNodeDesc;
 import org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDesc;
 import org.apache.hadoop.hive.ql.plan.FilterDesc;
 import org.apache.hadoop.hive.ql.plan.GroupByDesc;
+import org.apache.hadoop.hive.ql.plan.MapWork;
 import org.apache.hadoop.hive.ql.plan.MapredWork;
 import org.apache.hadoop.hive.ql.plan.PTFDesc;
 import org.apache.hadoop.hive.ql.plan.SelectDesc;
@@ -266,6 +268,10 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             for (BaseWork work : works(tasks)) {
                 for (Operator<?> operator : work.getAllOperators()) {
                     copyLists(expressions(operator));
+                    if (Zeros.correct(operator) && operator instanceof TableScanOperator && work instanceof MapWork) {
+                        // -0.0 and 0.0 are in different buckets.
+                        ((MapWork) work).setIncludedBuckets(null);
+                    }
                     Vectors.correct(operator);
                     if (operator.getConf() instanceof PTFDesc) {
                         refuseDistances((PTFDesc) operator.getConf());
@@ -314,7 +320,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
     }
 
     /** What an operator filters, selects, groups or aggregates by. */
-    private static List<ExprNodeDesc> expressions(Operator<?> operator) {
+    static List<ExprNodeDesc> expressions(Operator<?> operator) {
         List<ExprNodeDesc> found = new ArrayList<>();
         if (operator.getColumnExprMap() != null) {
             found.addAll(operator.getColumnExprMap().values());

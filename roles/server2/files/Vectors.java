@@ -51,10 +51,12 @@ public final class Vectors {
     static void correct(Operator<?> operator) {
         try {
             correct(operator, Collections.newSetFromMap(new IdentityHashMap<>()));
+            Zeros.correctVectors(operator);
             if (operator.getConf() instanceof AbstractOperatorDesc) {
                 VectorDesc described = ((AbstractOperatorDesc) operator.getConf()).getVectorDesc();
                 if (described != null) {
                     correct(described, Collections.newSetFromMap(new IdentityHashMap<>()));
+                    Zeros.correctVectors(described);
                 }
             }
         } catch (ReflectiveOperationException error) {
@@ -77,6 +79,7 @@ public final class Vectors {
             }
             return;
         }
+        Zeros.correctPart(owner);
         for (Field field : FIELDS.get(owner.getClass())) {
             Object part = field.get(owner);
             Object other = other(part);
