@@ -135,34 +135,44 @@ class Chooser:
 
     # --- drawing --------------------------------------------------------------------------------------------------
 
-    def _database(self) -> Database | None:
-        """One that is steady."""
-        found = [one for one in self._model.databases.values() if self._model.is_steady(one)]
+    def _database(self, *, awaited: bool = False) -> Database | None:
+        """One that is steady; with `awaited`, perhaps one whose name another one waits for."""
+        found = [
+            one
+            for one in self._model.databases.values()
+            if self._model.is_steady(one) and (awaited or not self._model.is_awaited(one))
+        ]
         return self._rng.choice(found) if found else None
 
     def _table(
-        self, forms: Sequence[Form] = ("plain", "external", "acid", "spark"), *, keys: bool | None = None
+        self,
+        forms: Sequence[Form] = ("plain", "external", "acid", "spark"),
+        *,
+        keys: bool | None = None,
+        awaited: bool = False,
     ) -> tuple[Database, Table] | None:
-        """One that is calm, of some forms, partitioned or not or either."""
+        """One that is calm, of some forms, partitioned or not or either; with `awaited`, as for a database."""
         found = [
             (database, table)
             for database, table in self._model.tables()
             if table.form in forms
             and (keys is None or bool(table.keys) == keys)
             and self._model.is_calm(database, table)
+            and (awaited or not self._model.is_awaited(database, table))
         ]
         return self._rng.choice(found) if found else None
 
     def _partition(
-        self, forms: Sequence[Form] = ("plain", "external", "acid", "spark")
+        self, forms: Sequence[Form] = ("plain", "external", "acid", "spark"), *, awaited: bool = False
     ) -> tuple[Database, Table, Partition] | None:
-        """One that is steady, and what it is in."""
+        """One that is steady, and what it is in; with `awaited`, as for a database."""
         found = [
             (database, table, one)
             for database, table in self._model.tables()
             if table.form in forms
             for one in table.partitions.values()
             if self._model.is_steady(database, table, one)
+            and (awaited or not self._model.is_awaited(database, table, one))
         ]
         return self._rng.choice(found) if found else None
 
@@ -370,7 +380,7 @@ class Chooser:
         views = [
             (database, table)
             for database, table in self._model.tables()
-            if table.is_view and self._model.is_steady(database)
+            if table.is_view and self._model.is_steady(database) and not self._model.is_awaited(database, table)
         ]
         if not views:
             return None
@@ -607,11 +617,11 @@ class Chooser:
         return Step(kind, {"db": database, "path": path, "trash": self._rng.random() < 0.6})
 
     def _delete_table(self) -> Step | None:
-        found = self._table(("plain", "external", "acid", "spark", "mv"))
+        found = self._table(("plain", "external", "acid", "spark", "mv"), awaited=True)
         return self._delete(found[0].name, found[1].path) if found else None
 
     def _delete_partition(self) -> Step | None:
-        found = self._partition()
+        found = self._partition(awaited=True)
         if found is None:
             return None
         database, table, one = found
@@ -623,14 +633,14 @@ class Chooser:
 
     def _delete_database(self) -> Step | None:
         """Both directories, or the one that is left."""
-        database = self._database()
+        database = self._database(awaited=True)
         if database is None:
             return None
         paths = [path for path in database.locations if self._model.files.exists(path)]
         return Step("delete_database", {"db": database.name, "paths": paths, "trash": self._rng.random() < 0.7})
 
     def _delete_one_location(self) -> Step | None:
-        database = self._database()
+        database = self._database(awaited=True)
         paths = [path for path in database.locations if self._model.files.exists(path)] if database else []
         return self._delete(database.name, self._rng.choice(paths)) if database and len(paths) > 1 else None
 
@@ -672,17 +682,17 @@ class Chooser:
         return Step("delete_files", {"db": found[0].name, "path": found[1]}) if found else None
 
     def _shell_rm(self) -> Step | None:
-        found = self._table(("plain", "external", "acid", "spark"))
+        found = self._table(("plain", "external", "acid", "spark"), awaited=True)
         return self._delete(found[0].name, found[1].path, "shell_rm") if found else None
 
     def _move_away(self) -> Step | None:
         if not self._settings.short_waits:
             return None
         place = f"{self._settings.root}/away/a{next(self._model.outside)}"
-        one = self._partition()
+        one = self._partition(awaited=True)
         if one is not None and self._rng.random() < 0.5:
             return Step("move_away", {"db": one[0].name, "path": one[2].path, "place": place})
-        found = self._table(("plain", "external", "acid", "spark"))
+        found = self._table(("plain", "external", "acid", "spark"), awaited=True)
         return Step("move_away", {"db": found[0].name, "path": found[1].path, "place": place}) if found else None
 
     def _bring_back(self) -> Step | None:

@@ -61,6 +61,8 @@ class Model:
         self._born = itertools.count(1)
         self._removals = itertools.count(1)
         self._arrivals: set[str] = set()
+        # What was back at the last quiet point, and waits: something else has its name, or what it was in is not there.
+        self._waiting: list[Entry] = []
         # The directories of all objects at the last quiet point, or those that have gone last since.
         self._seen: dict[str, int | None] = {}
 
@@ -98,8 +100,8 @@ class Model:
         return self.is_steady(database, table) and all(self.files.exists(one.path) for one in table.partitions.values())
 
     def returning(self) -> list[Entry]:
-        """The entries that come back at the next quiet point, whole removals of them: databases first."""
-        removals = {
+        """The entries that come back at the next quiet point if they can, whole removals of them: databases first."""
+        removals = {entry.removal for entry in self._waiting if self._is_back(entry)} | {
             entry.removal
             for entry in self.journal
             for path in entry.nodes
@@ -112,6 +114,21 @@ class Model:
     def _is_back(self, entry: Entry) -> bool:
         """Whether one of an entry's directories is there as it was; a view has none, and goes with the others."""
         return not entry.nodes or any(self.files.id(path) == node for path, node in entry.nodes.items())
+
+    def awaited(self) -> set[tuple[object, ...]]:
+        """The names that entries want which come back."""
+        return {_place(entry) for entry in self.returning()}
+
+    def is_awaited(self, database: Database, table: Table | None = None, partition: Partition | None = None) -> bool:
+        """Whether something is back that waits for the name of the object, of what it is in, or of a partition of it.
+
+        When that comes back is known only if the name is free because a directory went.
+        """
+        names: set[tuple[object, ...]] = {(database.name,)}
+        if table:
+            some = [partition] if partition else table.partitions.values()
+            names |= {(database.born, table.name), *((database.born, table.born, one.values) for one in some)}
+        return not names.isdisjoint(self.awaited())
 
     def is_free(self, db: str, table: str = "") -> bool:
         """Whether a name can be given: nothing bears it, and nothing that is about to come back does."""
@@ -253,7 +270,14 @@ class Model:
                 return False
         # Whose name something has that is about to go, and may come back before, or another one that is about to come back:
         # nobody can tell which of them gets it.
-        coming = {_place(entry) for entry in self.returning()}
+        coming = self.awaited()
+        if any(
+            is_below(one, path)
+            for database, table in self.tables()
+            if self.is_awaited(database, table)
+            for one in (*database.locations, *table.paths())
+        ):
+            return False
         wanted = [entry for entry in self.journal for one in entry.nodes if is_below(one, path)]
         if any(self._is_going(entry) or _place(entry) in coming for entry in wanted):
             return False
@@ -306,6 +330,9 @@ class Model:
         self._restore(done)
         self._arrivals.clear()
         self._remove(done)
+        if done.removed:
+            # Names are free.
+            self._restore(done)
         for database in self.databases.values():
             database.nodes = {path: node for path in database.locations if (node := self.files.id(path)) is not None}
             for table in database.tables.values():
@@ -316,27 +343,39 @@ class Model:
         return done
 
     def _restore(self, done: Settled) -> None:
+        waiting = []
         for entry in self.returning():
             match entry.content:
                 case Database() as database:
                     if database.name in self.databases:
+                        waiting.append(entry)
                         continue
                     self.databases[database.name] = database
                     name = database.name
                 case Table() as table:
                     parent = next((one for one in self.databases.values() if one.born == entry.database), None)
                     if parent is None or table.name in parent.tables:
+                        waiting.append(entry)
                         continue
                     parent.tables[table.name] = table
                     name = f"{parent.name}.{table.name}"
                 case Partition() as partition:
                     owner = next(((d, t) for d, t in self.tables() if t.born == entry.table), None)
                     if owner is None or partition.values in owner[1].partitions:
+                        waiting.append(entry)
                         continue
                     owner[1].partitions[partition.values] = partition
                     name = f"{owner[0].name}.{owner[1].name}/{partition.name}"
             self.journal.remove(entry)
             done.restored.append(name)
+        self._waiting = [entry for entry in waiting if entry.nodes and self._has_hope(entry)]
+
+    def _has_hope(self, entry: Entry) -> bool:
+        """Whether what an entry was in is there, or may come back."""
+        gone = {one.content.born for one in self.journal if not isinstance(one.content, Partition)}
+        there = {database.born for database in self.databases.values()} | {table.born for _, table in self.tables()}
+        owners = {entry.database, entry.table} - {entry.content.born}
+        return entry.kind == "database" or owners <= gone | there
 
     def _remove(self, done: Settled) -> None:
         for database in list(self.databases.values()):

@@ -178,6 +178,45 @@ def test_what_the_trash_moved_on_before_the_removal_comes_back_whole(world: Worl
     is_well(world, ALL)
 
 
+# --- whose name something else has -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("leader", ["the same", "another"])
+def test_what_waits_for_its_name_comes_back_when_that_is_free(world: World, db: int, leader: str) -> None:
+    """Which needs nothing but that the directory of the other table goes."""
+    make(world, db)
+    world.settle()
+    place = world.files.trash(path_of(world))
+    world.settle()
+    other = f"{world.root}/external/d.db/t"
+    world.make_table(db, "t", other)
+    world.files.move(place, path_of(world))
+    world.settle()
+    assert world.objects() == {"d", "d.t"}
+    assert [kind for kind, _ in world.rechecks()] == ["restore"]
+    if leader == "another":
+        world.start()
+    world.files.trash(other)
+    world.settle()
+    is_well(world, ALL)
+
+
+def test_a_partition_that_waits_for_its_name_comes_back_when_that_is_free(world: World, db: int) -> None:
+    table = make(world, db)
+    world.settle()
+    place = world.files.trash(path_of(world, "p=1"))
+    world.settle()
+    other = f"{world.root}/elsewhere/p=1"
+    (sd_id,) = world.make_partitions(table, [other])
+    world.files.move(place, path_of(world, "p=1"))
+    world.settle()
+    assert world.bound(sd_id)
+    world.files.delete(other)
+    world.settle()
+    is_well(world, ALL)
+    assert world.metastore.execute(f"SELECT COUNT(*) FROM SDS WHERE SD_ID = {sd_id}") == [(0,)]
+
+
 # --- several times in a row -------------------------------------------------------------------------------------------
 
 

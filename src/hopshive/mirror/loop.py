@@ -116,6 +116,9 @@ class Mirror:
         with context.database.stream("SELECT path FROM {state}.journal WHERE state = 'removed' AND path <> ''") as rows:
             for (path,) in rows:
                 context.returns.add(decoded(path))
+        # Which names they wait for is in no table: the first attempt tells.
+        with context.database.transaction() as tx:
+            rechecks.look_for_returns(tx)
 
     def _restart(self) -> None:
         """Follow from now on, and compare: what happened before is unknown."""

@@ -390,6 +390,8 @@ def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound], 
             with context.database.transaction() as tx:
                 limit = context.config.mirror.batch
                 progress = journal.remove_next(tx, removal, sd_ids, context.file_system, limit, inodes)
+                if any(hash(one.name) in context.refused for one in progress.removed):
+                    rechecks.look_for_returns(tx)
         except journal.Unknown as unknown:
             gone = [paths[one.sd_id] for one in left if one.sd_id in paths]
             inodes |= identity.find(context, unknown.paths, gone)

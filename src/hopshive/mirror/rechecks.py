@@ -316,7 +316,7 @@ def restores(tx: Transaction) -> list[str]:
 
 
 def look_for_returns(tx: Transaction) -> None:
-    """Something came back: what waits for it may come back too."""
+    """Something came back, or gave a name free: what waits for it may come back too."""
     tx.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3) WHERE kind = 'restore' AND state = 'waiting'")
 
 

@@ -26,7 +26,8 @@ AGAIN = 300.0
 def process(context: Context, recheck: Recheck) -> None:
     """Restore what was removed at or beneath a path, as far as its directories are the ones that were removed.
 
-    What cannot come back yet waits, for a table or database that comes back later, or for a name to be free. Raises Later.
+    What cannot come back yet waits: for a table or database that comes back later, or for a name. When the mirror removes what
+    has that name, there is another attempt at once; when somebody drops or renames it, within AGAIN. Raises Later.
     """
     passed = context.passes.pop(recheck.id, None) or Pass(context.effects)
     if context.config.journal.automatic:
@@ -91,6 +92,8 @@ def restore(
                 context.effects += 1
             done += len(step.restored)
             problems += step.conflicts
+            if same_inode:
+                context.refused.update(hash(entry.name) for entry in batch if entry.id in step.refused)
             settled = {one.id for one in step.restored} | set(step.refused)
             ready = [number for number in ready if number not in settled]
             progress(done)
