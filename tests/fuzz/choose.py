@@ -464,7 +464,8 @@ class Chooser:
         return Step("set_property", {"db": found[0].name, "table": found[1].name, "number": self._rng.randint(1, 99)})
 
     def _grant(self) -> Step | None:
-        found = self._table()
+        # Only an owner grants: the tables of Spark belong to another user.
+        found = self._table(("plain", "external", "acid"))
         if found is None:
             return None
         # The metastore refuses to grant what somebody has.
