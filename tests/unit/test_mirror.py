@@ -93,6 +93,17 @@ def test_a_row_that_somebody_has_locked_is_left_and_nobody_waits(world: World, t
     assert world.differences() == [d for d in world.differences() if d.kind == "no metadata"]
 
 
+def test_a_directory_of_managed_tables_without_a_database_is_told(world: World) -> None:
+    """No database lies above it, but others lie beside it."""
+    world.make_database("beside", managed=True)
+    left = f"{world.root}/managed/left.db"
+    for path in (left, f"{world.root}/managed/notes", f"{world.root}/external/notes"):
+        world.files.mkdir(path)
+    world.settle()
+    (found,) = world.differences()
+    assert (found.kind, found.path) == ("no metadata", left)
+
+
 # --- deletions ------------------------------------------------------------------------------------------------------
 
 

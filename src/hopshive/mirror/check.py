@@ -170,16 +170,25 @@ class _Check:
             for (location,) in tx.rows("SELECT PARAM_VALUE FROM SERDE_PARAMS WHERE PARAM_KEY = 'path'"):
                 self._above.add(self._fs.path_of(location) or "")
         homes: dict[str, str] = {}
+        roots: set[str] = set()
         for catalog, name, *locations in rows:
             for location in locations:
                 path = self._fs.path_of(location)
                 if path:
                     homes[path] = f"database {catalog}.{name}"
                     self._above.add(path)
+            managed = self._fs.path_of(locations[1]) or ""
+            if managed.endswith(f"/{name}.db"):
+                roots.add(managed.rpartition("/")[0])
         for path, owner in homes.items():
             for child in self._children(path):
                 if child not in self._above:
                     yield owner, child
+        # The database `default` lies where those with external tables do. Where the managed ones lie stands in their own rows.
+        for path in roots - homes.keys():
+            for child in self._children(path):
+                if child.endswith(".db") and child not in self._above:
+                    yield "managed databases", child
 
     def _strangers_of_tables(self) -> Iterator[tuple[str, str]]:
         last = _FIRST
