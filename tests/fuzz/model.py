@@ -133,12 +133,9 @@ class Model:
     def is_free(self, db: str, table: str = "") -> bool:
         """Whether a name can be given: nothing bears it, and nothing that is about to come back does."""
         if table:
-            if self.table(db, table) is not None:
-                return False
-            return not any(isinstance(one.content, Table) and one.content.name == table for one in self.returning())
-        if db in self.databases:
-            return False
-        return not any(isinstance(one.content, Database) and one.content.name == db for one in self.returning())
+            database = self.databases.get(db)
+            return database is None or (table not in database.tables and (database.born, table) not in self.awaited())
+        return db not in self.databases and (db,) not in self.awaited()
 
     def rows(self, table: Table) -> list[Row]:
         """What a query of column `a` and the partition columns answers, sorted."""

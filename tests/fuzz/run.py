@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Of twenty steps, so many at least write data with an engine.
 ENGINE_EVERY = 8
+# Draws in a row that found nothing to do.
+MOST_VAIN = 100
 # Tables whose rows are read at a quiet point, at most.
 MOST_READ = 6
 TIMEOUT = 90.0
@@ -95,9 +97,14 @@ class Run:
     def draw(self, steps: int) -> None:
         """Do so many steps at random, with quiet points between them and one at the end. Raises Failure."""
         until_quiet = self._rng.randint(4, 24)
+        vain = 0
         while self.report.total < steps:
             engine = self._since_engine >= ENGINE_EVERY
-            self.do(self._chooser.next(engine=engine))
+            step = self._chooser.next(engine=engine)
+            vain = vain + 1 if step.kind == "pass" else 0
+            if vain > MOST_VAIN:
+                raise Failure(["no step is possible any more: all names are taken, or awaited by what is back"])
+            self.do(step)
             until_quiet -= 1
             if until_quiet <= 0 or self.report.total >= steps:
                 self.do(Step(QUIET))
