@@ -115,6 +115,20 @@ def test_what_the_leader_refuses_is_said_as_each_error_is(
     assert (done.exit_code, set(done.stderr.splitlines())) == (code, {"Error: It was refused."})
 
 
+def test_a_request_that_nobody_begins_while_the_namenode_is_away_is_withdrawn(world: World, path: Path) -> None:
+    """A leader without a NameNode begins nothing, and is a leader all the same."""
+    away = write(world, path, lease=1, hdfs={"uris": [world.uri], "namenodes": ["127.0.0.1:1"]})
+    world.metastore.execute(
+        "REPLACE INTO {state}.lease VALUES (1, 'leader', 1, UTC_TIMESTAMP(6) + INTERVAL 60 SECOND, '')"
+    )
+    try:
+        said = run(away, "sync", code=1)
+    finally:
+        world.metastore.execute("DELETE FROM {state}.lease")
+    assert "The NameNode 127.0.0.1:1 cannot be reached" in said
+    assert world.metastore.execute("SELECT COUNT(*) FROM {state}.request WHERE state <> 'done'") == [(0,)]
+
+
 def test_what_status_cannot_ask_is_said_as_each_error_is(world: World, tmp_path: Path) -> None:
     away = write(world, tmp_path / "away.yml", database={"unix_socket": "/not/there"})
     done = CliRunner().invoke(main, ["status", "--config", str(away)])
@@ -169,6 +183,12 @@ def test_wait_ends_with_4_when_nobody_leads(world: World, path: Path, monkeypatc
     monkeypatch.setattr(wait, "PATIENCE_LEASES", 0)
     world.metastore.execute("DELETE FROM {state}.lease", "UPDATE {state}.position SET txid = 1")
     assert "Nobody leads since 0 s. Is the unit hopshive-cleaner up?" in run(path, "wait", code=4)
+
+
+def test_wait_that_ends_before_its_patience_says_that_nobody_leads(world: World, path: Path, table: str) -> None:
+    world.metastore.execute("DELETE FROM {state}.lease", "UPDATE {state}.position SET txid = 1")
+    assert "Nobody leads since 0 s." in run(path, "wait", "--timeout", "0", code=4)
+    assert world.namenode.entry(table) is not None
 
 
 def test_wait_ends_with_0_while_a_human_decides_and_says_so(world: World, path: Path, table: str) -> None:
@@ -359,7 +379,7 @@ def test_undo_of_what_is_back_already_names_the_removal(world: World, path: Path
     assert world.objects() == {"d", "d.t"}
     ((number,),) = world.metastore.execute("SELECT MAX(id) FROM {state}.removal")
     look = f"Look: hopshive journal {number}\n"
-    back = f"nothing can come back: all of it that the journal knows is back already, at last from removal {number}."
+    back = f"nothing can come back: all of it that the journal knows is back already, last by removal {number}."
     assert refused(path, "--path", table) == f"Error: Of {table} {back} {look}"
     assert refused(path, "--path", world.root) == f"Error: Of {world.root} {back} {look}"
     assert refused(path, str(number)) == (
@@ -377,7 +397,7 @@ def test_undo_of_a_removal_whose_objects_are_forgotten_or_that_goes_on_says_so(
     world.settle()
     ((number,),) = world.metastore.execute("SELECT MAX(id) FROM {state}.removal")
     world.metastore.execute("DELETE FROM {state}.journal")
-    assert "its objects are older than journal.expiry, and forgotten. Look: hopshive journal" in refused(
+    assert "its objects are older than cleaner_journal_expiry, and forgotten. Look: hopshive journal" in refused(
         path, str(number)
     )
     world.metastore.execute("UPDATE {state}.removal SET ended = NULL")
@@ -393,3 +413,30 @@ def test_undo_fails_with_the_reason_where_the_metadata_cannot_come_back(
     world.settle()
     assert "there is another table of that name" in undo(world, path, automatic=False, code=1)
     assert world.namenode.entry(table) is not None
+
+
+def test_undo_after_the_reason_is_gone_does_not_wait_for_the_daemon(
+    world: World, path: Path, db: int, table: str
+) -> None:
+    """Which tries again by itself after minutes only."""
+    world.files.trash(table)
+    world.settle()
+    other = world.make_table(db, "t", f"{world.root}/another")
+    world.settle()
+    assert "there is another table of that name" in undo(world, path, "--timeout", "1", automatic=True, code=1)
+    world.metastore.execute(f"DELETE FROM SDS WHERE SD_ID = {other}")
+    assert "1 object came back." in undo(world, path, automatic=True)
+    assert world.objects() == {"d", "d.t"}
+
+
+def test_check_says_that_the_journal_knows_a_directory(world: World, db: int) -> None:
+    table = f"{world.root}/external/d.db/t"
+    world.make_table(db, "t", table)
+    world.settle()
+    world.files.trash(table)
+    world.settle()
+    world.files.mkdir(table)
+    world.settle()
+    ((number,),) = world.metastore.execute("SELECT MAX(id) FROM {state}.removal")
+    (found,) = world.differences()
+    assert f"the journal has metadata of it, from removal {number}: hopshive restore --path {table}" in found.detail

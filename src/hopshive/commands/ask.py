@@ -16,6 +16,7 @@ from hopshive import journal, request
 from hopshive.commands.base import ERROR, NO_LEADER, OK, Site, moment, site_options
 from hopshive.database import Database, DatabaseUnavailable
 from hopshive.lease import read_standing
+from hopshive.namenode import NameNodeUnavailable
 from hopshive.wording import counted, nothing_to_restore
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def shown(text: str) -> str:
 def ask(site: Site, kind: Kind, argument: Mapping[str, Any]) -> Request:
     """Ask the leader, and wait until it is over, with a bar on a terminal.
 
-    Nobody leads for two leases: the request is withdrawn, and NobodyLeads is raised. Interrupted: it is withdrawn if nobody has
+    Nobody leads for two leases: the request is withdrawn, and NobodyLeads is raised. A leader without a NameNode begins nothing:
+    after the same time the request is withdrawn, and NameNodeUnavailable is raised. Interrupted: it is withdrawn if nobody has
     begun it.
     """
     database = site.database()
@@ -103,16 +105,33 @@ def ask(site: Site, kind: Kind, argument: Mapping[str, Any]) -> Request:
         number = request.ask(tx, kind, argument, f"{getpass.getuser()}@{os.uname().nodename}")
     try:
         with Bar(site.progress_console, kind) as bar:
-            return wait(database, number, 2 * site.config.lease, bar.show)
+            return wait(database, number, 2 * site.config.lease, bar.show, lambda: _reach(site))
     except KeyboardInterrupt:
         if _withdraw(database, number):
             raise click.ClickException("Interrupted; the request was withdrawn.") from None
         raise click.ClickException(f"Interrupted; the leader goes on with the request {number}.") from None
 
 
-def wait(database: Database, number: int, patience: float, show: Callable[[Request], None]) -> Request:
-    """A request when it is over. `patience`: seconds without anybody who leads. Raises NobodyLeads."""
-    led_at = time.monotonic()
+def _reach(site: Site) -> None:
+    """Raises NameNodeUnavailable."""
+    namenode = site.namenode()
+    if namenode is not None:
+        with namenode:
+            namenode.current_txid()
+
+
+def wait(
+    database: Database,
+    number: int,
+    patience: float,
+    show: Callable[[Request], None],
+    reach: Callable[[], None] = lambda: None,
+) -> Request:
+    """A request when it is over. `patience`: seconds without anybody who leads, or who begins it. Raises NobodyLeads.
+
+    `reach` is called when nobody has begun it in that time; what it raises is raised if the request could be withdrawn.
+    """
+    led_at = asked_at = time.monotonic()
     while True:
         try:
             with database.reading() as tx:
@@ -129,6 +148,13 @@ def wait(database: Database, number: int, patience: float, show: Callable[[Reque
         if found.over:
             return found
         show(found)
+        if found.state == "waiting" and time.monotonic() - asked_at > patience:
+            asked_at = time.monotonic()
+            try:
+                reach()
+            except NameNodeUnavailable:
+                if _withdraw(database, number):
+                    raise
         if standing is not None and standing.led:
             led_at = time.monotonic()
         elif time.monotonic() - led_at > patience and _withdraw(database, number):

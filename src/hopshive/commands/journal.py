@@ -55,7 +55,7 @@ def journal(site: Site, removal: int | None, limit: int) -> None:
         site.console.print(_objects(entries))
     else:
         raise click.ClickException(
-            f"The journal has nothing of a removal {removal}: it never was, or is older than journal.expiry."
+            f"The journal has nothing of a removal {removal}: it never was, or is older than cleaner_journal_expiry."
         )
 
 

@@ -72,7 +72,8 @@ def undo(site: Site, removal: int | None, path: str | None, dry_run: bool, timeo
     if dry_run:
         _say(site, number, planned, f"{counted(len(entries), 'object')} would come back.{lost}", "would move")
         return
-    if not site.config.journal.automatic:
+    # What is in its place is tried by the daemon again at another time only.
+    if not site.config.journal.automatic or all(move.source == move.target for move in planned.moves):
         done = ask(site, "restore", {"removal": number, **({"path": path} if path else {})})
         # What is gone fails, too, and is said.
         if done.state == "failed" and _left(database, number, {entry.id for entry in entries}):
@@ -124,7 +125,7 @@ def _nothing_of_removal(database: Database, number: int) -> str:
         return _under_way(number)
     if not known:
         return (
-            f"Of the removal {number} nothing can come back: its objects are older than journal.expiry, and forgotten."
+            f"Of the removal {number} nothing can come back: its objects are older than cleaner_journal_expiry, and forgotten."
             " Look: hopshive journal"
         )
     return f"Of the removal {number} nothing can come back: all of it is back already. Look: hopshive journal {number}"
@@ -134,7 +135,7 @@ def _nothing_at(database: Database, namenode: NameNode, path: str) -> str:
     """Why nothing at or beneath a path can come back."""
     stands = namenode.entry(normal(path)) is not None
     with database.reading() as tx:
-        last = journal.last_restored(tx, path)
+        last = journal.latest(tx, path, "restored")
     if last is None and stands:
         return (
             f"{path} stands on HDFS, and the journal knows no removal of it, or of anything beneath it: there is nothing to"
@@ -144,7 +145,7 @@ def _nothing_at(database: Database, namenode: NameNode, path: str) -> str:
     if last is None:
         return f"The journal knows no removal of {path}, or of anything beneath it.{again} Look: hopshive journal"
     return (
-        f"Of {path} nothing can come back: all of it that the journal knows is back already, at last from removal"
+        f"Of {path} nothing can come back: all of it that the journal knows is back already, last by removal"
         f" {last.removal}.{again} Look: hopshive journal {last.removal}"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hopshive import state
 from hopshive.closure import chunks
@@ -216,12 +216,12 @@ def sample(tx: Transaction, removal: int) -> Entry | None:
     return entry(row) if row else None
 
 
-def last_restored(tx: Transaction, path: str) -> Entry | None:
-    """Of the objects at or beneath a path that came back, the one that went last."""
+def latest(tx: Transaction, path: str, state: Literal["removed", "restored"]) -> Entry | None:
+    """Of the objects at or beneath a path that are still away, or that came back, the one that went last."""
     row = tx.row(
-        f"SELECT {COLUMNS} FROM {{state}}.journal j WHERE j.state = 'restored' AND j.kind <> %s AND {_THERE}"
+        f"SELECT {COLUMNS} FROM {{state}}.journal j WHERE j.state = %s AND j.kind <> %s AND {_THERE}"
         " ORDER BY j.id DESC LIMIT 1",
-        (REFERENCE, *_place(path)),
+        (state, REFERENCE, *_place(path)),
     )
     return entry(row) if row else None
 

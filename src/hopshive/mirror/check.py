@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from hopshive import garbage
+from hopshive import garbage, journal
 from hopshive.database import marks
 from hopshive.mirror import origin
 from hopshive.mirror.context import look
@@ -159,8 +159,14 @@ class _Check:
         for owner, path in dict.fromkeys(strangers):
             if path not in self._above and self._namenode.entry(path) is not None:
                 detail = f"in the directory of {owner}"
+                with self._database.reading() as tx:
+                    went = journal.latest(tx, path, "removed")
                 if path in dropped:
                     detail += f"; the table {dropped[path]} was dropped, the cleaner is about to decide on it"
+                elif went:
+                    detail += (
+                        f"; the journal has metadata of it, from removal {went.removal}: hopshive restore --path {path}"
+                    )
                 yield Difference("no metadata", "", path, detail)
 
     def _strangers_of_databases(self) -> Iterator[tuple[str, str]]:
