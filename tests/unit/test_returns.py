@@ -178,6 +178,22 @@ def test_what_the_trash_moved_on_before_the_removal_comes_back_whole(world: Worl
     is_well(world, ALL)
 
 
+def test_what_goes_and_comes_stands_in_the_log(world: World, db: int, caplog: pytest.LogCaptureFixture) -> None:
+    make(world, db)
+    world.settle()
+    with caplog.at_level("INFO", logger="hopshive.mirror"):
+        place = world.files.trash(path_of(world))
+        world.settle()
+        world.files.move(place, path_of(world))
+        world.settle()
+    ((number,),) = world.metastore.execute("SELECT MAX(id) FROM {state}.removal")
+    said = [line for line in caplog.messages if line.startswith("Removal ")]
+    assert said == [
+        f"Removal {number}: 4 objects went with the directory, the last was table hive.d.t.",
+        f"Removal {number}: 4 objects came back, the last was partition hive.d.t/p=0.",
+    ]
+
+
 # --- whose name something else has -------------------------------------------------------------------------------------
 
 

@@ -39,6 +39,7 @@ from hopshive.mirror.tree import (
     write_chains,
 )
 from hopshive.paths import in_trash
+from hopshive.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -401,6 +402,11 @@ def remove(context: Context, removal: int, cause: str, absent: Sequence[Bound], 
                 context.returns.add(one.path)
             context.metrics.removed.labels(one.kind, cause).inc()
             context.effects += 1
+        if progress.removed:
+            count, last = counted(len(progress.removed), "object"), progress.removed[-1]
+            log.info(
+                "Removal %d: %s went with the directory, the last was %s %s.", removal, count, last.kind, last.name
+            )
         if progress.done:
             break
         if time.monotonic() > until:

@@ -10,6 +10,7 @@ from hopshive import journal
 from hopshive.mirror import identity, rechecks
 from hopshive.mirror.context import Pass, look
 from hopshive.mirror.recheck import TURN, Later
+from hopshive.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -91,6 +92,9 @@ def restore(
                 context.metrics.restored.labels(one.kind).inc()
                 context.effects += 1
             done += len(step.restored)
+            if step.restored:
+                count, last = counted(len(step.restored), "object"), step.restored[-1]
+                log.info("Removal %d: %s came back, the last was %s %s.", last.removal, count, last.kind, last.name)
             problems += step.conflicts
             if same_inode:
                 context.refused.update(hash(entry.name) for entry in batch if entry.id in step.refused)
