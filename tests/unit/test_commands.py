@@ -429,6 +429,17 @@ def test_undo_after_the_reason_is_gone_does_not_wait_for_the_daemon(
     assert world.objects() == {"d", "d.t"}
 
 
+def test_a_location_may_be_given_for_a_path(world: World, path: Path, table: str) -> None:
+    """DESCRIBE FORMATTED prints locations."""
+    world.files.trash(table)
+    world.settle()
+    assert f"would move {TRASH}{table} to {table}" in run(path, "undo", "--path", f"{world.uri}{table}", "--dry-run")
+    assert "hive.d.t" in run(path, "restore", "--path", f"{world.uri}{table}", "--dry-run")
+    for arguments in (("undo", "--path", "s3a://x/y"), ("restore", "--path", "x"), ("approve", "x")):
+        said = run(path, *arguments, code=2)
+        assert f"is no path on HDFS, which begins with /, nor a location on {world.uri}." in said
+
+
 def test_check_says_that_the_journal_knows_a_directory(world: World, db: int) -> None:
     table = f"{world.root}/external/d.db/t"
     world.make_table(db, "t", table)

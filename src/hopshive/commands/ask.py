@@ -54,12 +54,12 @@ def restore(site: Site, removal: int | None, name: str | None, path: str | None,
 
     With more than one of these, what meets all of them.
     """
+    if path is not None:
+        path = site.path_of(path, "--path")
     given: dict[str, Any] = {"removal": removal, "name": name, "path": path}
     argument = {key: value for key, value in given.items() if value is not None}
     if not argument:
         raise click.UsageError("Say what: a REMOVAL, --name or --path.")
-    if path is not None and not path.startswith("/"):
-        raise click.UsageError("--path is a path on HDFS and begins with /.")
     if name is not None and "." not in name:
         raise click.UsageError("--name begins with the catalog, as in hive.db or hive.db.table.")
     if dry_run:

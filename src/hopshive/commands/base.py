@@ -111,6 +111,17 @@ class Site:
             return None
         return NameNode(self.config.namenodes, self.config.hdfs.user, self.config.hdfs.timeout)
 
+    def path_of(self, given: str, what: str) -> str:
+        """A path on HDFS, given as that or as a location (`hdfs://mycluster/x`), as DESCRIBE FORMATTED prints it.
+
+        Raises UsageError, which begins with `what`.
+        """
+        path = given if given.startswith("/") else self.config.file_system.path_of(given)
+        if path is None:
+            places = ", ".join(self.config.file_system.uris)
+            raise click.UsageError(f"{what} is no path on HDFS, which begins with /, nor a location on {places}.")
+        return path
+
     def print_json(self, content: object) -> None:
         """One document on standard output."""
         click.echo(json.dumps(content, default=_plain, indent=2))

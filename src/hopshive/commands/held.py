@@ -48,10 +48,7 @@ def approve(site: Site, paths: tuple[str, ...], dry_run: bool, yes: bool) -> Non
 
     What is held after the list was read is not let go of. Without a terminal, all of it takes --yes.
     """
-    for path in paths:
-        if not path.startswith("/"):
-            raise click.UsageError(f"{path} is no path on HDFS, which begins with /.")
-    wanted = list(dict.fromkeys(normal(path) for path in paths))
+    wanted = list(dict.fromkeys(normal(site.path_of(path, path)) for path in paths))
     if len(json.dumps(wanted)) > ROOM:
         raise click.UsageError("These are too many paths for one approval. Name fewer, or the directory above them.")
     asks = not (paths or yes or dry_run)

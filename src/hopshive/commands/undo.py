@@ -42,8 +42,8 @@ def undo(site: Site, removal: int | None, path: str | None, dry_run: bool, timeo
     """
     if (removal is None) == (path is None):
         raise click.UsageError("Say what: either a REMOVAL or --path.")
-    if path is not None and not path.startswith("/"):
-        raise click.UsageError("--path is a path on HDFS and begins with /.")
+    if path is not None:
+        path = site.path_of(path, "--path")
     namenode = site.namenode()
     if namenode is None:
         raise click.ClickException("With the source hopsfs there is no journal: nothing can be undone.")
