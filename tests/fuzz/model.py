@@ -258,7 +258,8 @@ class Model:
         if place is None or self.files.exists(path):
             return False
         # Engines read directories in that of an unpartitioned table, or do not.
-        flat = [table.path for _, table in self.tables() if table.path and not table.keys]
+        coming_back = [entry.content for entry in self.returning() if isinstance(entry.content, Table)]
+        flat = [one.path for one in [*coming_back, *(t for _, t in self.tables())] if one.path and not one.keys]
         if any(is_below(path, one) and path != one for one in flat):
             return False
         for one in self.places():
