@@ -440,6 +440,28 @@ def test_a_location_may_be_given_for_a_path(world: World, path: Path, table: str
         assert f"is no path on HDFS, which begins with /, nor a location on {world.uri}." in said
 
 
+@pytest.mark.parametrize(
+    ("settings", "target", "said"),
+    [
+        ({"rename_grace": 3600}, "{root}/away", r"moved to {root}/away, waiting, due \d{{4}}-.* UTC"),
+        ({"grace": 3600}, "", r"waiting, due \d{{4}}-.* UTC"),
+        ({"max_removals": 0}, "", "held: hopshive held"),
+    ],
+    ids=["moved", "deleted", "held"],
+)
+def test_check_says_what_a_directory_that_is_gone_waits_for(
+    world: World, table: str, settings: dict[str, Any], target: str, said: str
+) -> None:
+    world.start(**settings)
+    if target:
+        world.files.move(table, target.format(root=world.root))
+    else:
+        world.files.delete(table)
+    world.settle()
+    (found,) = [one for one in world.differences() if one.kind == "no directory"]
+    assert re.fullmatch(said.format(root=world.root), found.detail)
+
+
 def test_check_says_that_the_journal_knows_a_directory(world: World, db: int) -> None:
     table = f"{world.root}/external/d.db/t"
     world.make_table(db, "t", table)

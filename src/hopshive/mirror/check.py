@@ -13,7 +13,7 @@ from hopshive import garbage, journal
 from hopshive.database import marks
 from hopshive.mirror import origin
 from hopshive.mirror.context import look
-from hopshive.mirror.tree import NOT_OURS, Key, Known, decoded
+from hopshive.mirror.tree import NOT_OURS, Key, Known, decoded, prefixes
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
@@ -110,11 +110,12 @@ class _Check:
             judged = self._judge(self._page(f"s.SD_ID IN ({marks(part)})", part))
             sd_ids = [sd_id for sd_id, _, _ in judged]
             with self._database.reading() as tx:
-                names, pending = _names(tx, sd_ids), _pending(tx, sd_ids)
+                names, pending, gone = _names(tx, sd_ids), _pending(tx, sd_ids), _gone(tx) if judged else {}
             for sd_id, kind, path in judged:
                 # A descriptor that nothing owns is garbage, and counted there.
                 if sd_id in names:
-                    yield Difference(kind, names[sd_id], path, pending.get(sd_id, ""))
+                    above = [gone[one] for one in prefixes(path) if one in gone] if kind == "no directory" else []
+                    yield Difference(kind, names[sd_id], path, pending.get(sd_id) or next(iter(above), ""))
 
     def _page(self, condition: str, arguments: Sequence[object]) -> list[Row]:
         with self._database.reading() as tx:
@@ -273,6 +274,23 @@ def _dropped(tx: Transaction) -> dict[str, str]:
         "SELECT o.path, o.name FROM {state}.owned o LEFT JOIN TBLS t ON t.TBL_ID = o.tbl_id WHERE t.TBL_ID IS NULL"
     )
     return {decoded(bytes(path)): decoded(bytes(name)) for path, name in rows}
+
+
+def _gone(tx: Transaction) -> dict[str, str]:
+    """Directories that were seen to go, and when it is decided what follows."""
+    rows = tx.rows(
+        "SELECT path, kind, target, state, due FROM {state}.recheck WHERE kind IN ('unlink', 'trash', 'rename')"
+        " AND state IN ('waiting', 'approved', 'held', 'reported') ORDER BY id DESC LIMIT %s",
+        (PAGE,),
+    )
+    found = {}
+    for path, kind, target, state, due in rows:
+        moved = f"moved to {decoded(target)}, " if kind == "rename" and bytes(target) not in (b"", b"/") else ""
+        human = state in ("held", "reported")
+        found[decoded(path)] = moved + (
+            f"{state}: hopshive held" if human else f"{state}, due {due:%Y-%m-%d %H:%M:%S} UTC"
+        )
+    return found
 
 
 def _pending(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
