@@ -100,7 +100,7 @@ def test_each_way_in_that_make_lab_prints_leads_in(reader: dict[str, Reader]) ->
     tried = {quickstart.here(command.text) for block in RUN for command in block.commands}
     ways = re.findall(r"docker exec .*", said)
     pages = re.findall(r"http://\S+", said)
-    assert len(ways) == 4
+    assert len(ways) == 5
     assert len(pages) == 5
     one = a_reader()
     for way in ways:
