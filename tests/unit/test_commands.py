@@ -429,6 +429,12 @@ def test_undo_after_the_reason_is_gone_does_not_wait_for_the_daemon(
     assert world.objects() == {"d", "d.t"}
 
 
+def test_restore_of_a_removal_that_never_was_says_so(path: Path) -> None:
+    for arguments in ([], ["--dry-run"]):
+        said = run(path, "restore", "999999", *arguments, code=1)
+        assert said == "Error: The journal has nothing of a removal 999999. Look: hopshive journal\n"
+
+
 def test_a_location_may_be_given_for_a_path(world: World, path: Path, table: str) -> None:
     """DESCRIBE FORMATTED prints locations."""
     world.files.trash(table)

@@ -62,6 +62,11 @@ def restore(site: Site, removal: int | None, name: str | None, path: str | None,
         raise click.UsageError("Say what: a REMOVAL, --name or --path.")
     if name is not None and "." not in name:
         raise click.UsageError("--name begins with the catalog, as in hive.db or hive.db.table.")
+    if removal is not None:
+        with site.database().reading() as tx:
+            known = journal.one_removal(tx, removal) is not None
+        if not known:
+            raise click.ClickException(f"The journal has nothing of a removal {removal}. Look: hopshive journal")
     if dry_run:
         _show_restorable(site, argument)
     else:
