@@ -17,6 +17,11 @@ def size(number: float) -> str:
     return f"{number:.3g} {unit}" if number < 1000 else f"{number:.0f} {unit}"
 
 
+def unknown_removal(number: int) -> str:
+    """A sentence about a removal that the journal does not know."""
+    return f"The journal has nothing of a removal {number}. Look: hopshive journal"
+
+
 def nothing_to_restore(removal: int | None = None, name: str | None = None, path: str | None = None) -> str:
     """A sentence for a restore that finds nothing: what was sought, and where to look."""
     parts = (

@@ -17,7 +17,7 @@ from hopshive.commands.base import ERROR, NO_LEADER, OK, Site, moment, site_opti
 from hopshive.database import Database, DatabaseUnavailable
 from hopshive.lease import read_standing
 from hopshive.namenode import NameNodeUnavailable
-from hopshive.wording import counted, nothing_to_restore
+from hopshive.wording import counted, nothing_to_restore, unknown_removal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,7 +66,7 @@ def restore(site: Site, removal: int | None, name: str | None, path: str | None,
         with site.database().reading() as tx:
             known = journal.one_removal(tx, removal) is not None
         if not known:
-            raise click.ClickException(f"The journal has nothing of a removal {removal}. Look: hopshive journal")
+            raise click.ClickException(unknown_removal(removal))
     if dry_run:
         _show_restorable(site, argument)
     else:

@@ -15,7 +15,7 @@ from hopshive.mirror import held
 from hopshive.mirror.identity import GONE
 from hopshive.paths import is_below, normal
 from hopshive.undo import CannotUndo, carry_out, plan
-from hopshive.wording import counted
+from hopshive.wording import counted, unknown_removal
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -90,8 +90,8 @@ def _entries(
     with database.reading() as tx:
         entries = journal.restorable(tx, removal=removal, path=path)
         known = removal is None or journal.one_removal(tx, removal) is not None
-    if not known:
-        raise click.ClickException(f"The journal has nothing of a removal {removal}. Look: hopshive journal")
+    if removal is not None and not known:
+        raise click.ClickException(unknown_removal(removal))
     waiting = [] if entries or path is None else _waiting(database, normal(path))
     if waiting:
         one = waiting[0]

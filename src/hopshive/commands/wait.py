@@ -82,11 +82,9 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float) -> 
             return
         if standing is not None and standing.led:
             led_at = now
-        elif now - led_at > patience:
-            raise NobodyLeads(f"Nobody leads since {patience:.0f} s. Is the unit hopshive-cleaner up?")
+        elif now - led_at > patience or now - began > timeout:
+            raise NobodyLeads(f"Nobody leads since {now - led_at:.0f} s. Is the unit hopshive-cleaner up?")
         if now - began > timeout:
-            if led_at < now:
-                raise NobodyLeads(f"Nobody leads since {now - led_at:.0f} s. Is the unit hopshive-cleaner up?")
             if last is None:
                 standing_at = f"the leader is at transaction {at} of {txid}" if at else "a full comparison is under way"
                 raise TimedOut(f"Not within {timeout:g} s: {standing_at}.")

@@ -216,12 +216,12 @@ def sample(tx: Transaction, removal: int) -> Entry | None:
     return entry(row) if row else None
 
 
-def latest(tx: Transaction, path: str, state: Literal["removed", "restored"]) -> Entry | None:
+def latest(tx: Transaction, path: str, standing: Literal["removed", "restored"]) -> Entry | None:
     """Of the objects at or beneath a path that are still away, or that came back, the one that went last."""
     row = tx.row(
         f"SELECT {COLUMNS} FROM {{state}}.journal j WHERE j.state = %s AND j.kind <> %s AND {_THERE}"
         " ORDER BY j.id DESC LIMIT 1",
-        (state, REFERENCE, *_place(path)),
+        (standing, REFERENCE, *_place(path)),
     )
     return entry(row) if row else None
 
