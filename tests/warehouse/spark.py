@@ -130,7 +130,11 @@ class SparkSession:
         line = process.stdout.readline()
         if not line:
             raise self._lost()
-        answer: dict[str, Any] = json.loads(line)
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except ValueError:
+            # Docker says on stdout that it could not run a command: the container has just been stopped.
+            raise self._lost(f"Spark did not start: {line.strip()}") from None
         return answer
 
     def _lost(self, reason: str = "Spark has ended") -> SparkError:
