@@ -13,10 +13,9 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 	--custom-compile-command "make lock"
 INVENTORY ?= inventories/lab
 SCENARIO ?= default
-# Those of `make test`: what BESIDE names runs beside `default`, which mostly waits as it does, and takes 6 GiB more. What is bound by
-# times, as `ha`, has the machine for itself while it is measured.
+# Those of `make test`. With LANES=2 the others run beside `default`, which mostly waits as they do: 18 GiB of free memory.
 SCENARIOS := default consistency ha
-BESIDE ?=
+LANES ?= 1
 # Of the warehouse that `make fuzz` and `make answers` drive: a lab_label of an inventory.
 LABEL ?= lab
 STEPS ?= 200
@@ -70,33 +69,23 @@ PART = part() { local name=$$1 began=$$SECONDS; shift; $(MAKE) --no-print-direct
 
 .PHONY: test
 test: venv ## everything that CI checks: lint, unit, integration, molecule default, consistency and ha
-	@$(PART); for stage in test-tools $(if $(BESIDE),lint-quick unit beside alone,lint unit integration $(SCENARIOS:%="molecule SCENARIO=%")); do \
+	@$(PART); for stage in test-tools $(if $(filter 2,$(LANES)),lint-quick unit lanes,lint unit integration $(SCENARIOS:%="molecule SCENARIO=%")); do \
 		part "make $$stage" $$stage || exit; \
 	done
 
-# Both at once, since each waits a good part of its time. The image first: both would make it.
-.PHONY: beside
-beside: venv
+# Both lanes wait a good part of their time. The image first: both would make it. `ha` measures how long a query waits for a lost host on a
+# machine without other work: the first lane holds a lock until it has ended.
+.PHONY: lanes
+lanes: venv
 	@mkdir -p build
 	@$(MAKE) --no-print-directory molecule-create SCENARIO=default
-	@$(PART); \
-		part "scenario $(BESIDE)" molecule SCENARIO=$(BESIDE) >build/beside.log 2>&1 & beside=$$!; \
-		code=0; part "scenario default" molecule SCENARIO=default || code=$$?; \
-		wait $$beside || code=$$?; \
-		echo "=== build/beside.log"; cat build/beside.log; exit $$code
-
-# What is left takes the processors that `ha` leaves until it breaks hosts: ansible-lint, and the tests that need no machine for themselves.
-# How long a query waits for a lost host is measured, so those tests and the measurement exclude each other by a lock.
-.PHONY: alone
-alone: venv
-	@mkdir -p build
 	@$(PART); code=0; \
 		nice -n 19 $(MAKE) --no-print-directory lint-ansible >build/lint-ansible.log 2>&1 & lint=$$!; \
-		{ flock 9; part "make integration" integration; } 9>build/quiet.lock >build/integration.log 2>&1 & rest=$$!; \
-		for scenario in $(filter-out default $(BESIDE),$(SCENARIOS)); do \
-			part "scenario $$scenario" molecule SCENARIO=$$scenario || { code=$$?; break; }; done; \
-		wait $$rest || code=$$?; wait $$lint || code=$$?; \
-		for log in integration lint-ansible; do echo "=== build/$$log.log"; cat build/$$log.log; done; exit $$code
+		{ for scenario in $(filter-out default,$(SCENARIOS)); do \
+			part "scenario $$scenario" molecule SCENARIO=$$scenario || exit; done; } >build/lane.log 2>&1 & lane=$$!; \
+		{ flock 9; part "scenario default" molecule SCENARIO=default && part "make integration" integration; } 9>build/quiet.lock || code=$$?; \
+		wait $$lane || code=$$?; wait $$lint || code=$$?; \
+		for log in lane lint-ansible; do echo "=== build/$$log.log"; cat build/$$log.log; done; exit $$code
 
 .PHONY: test-tools
 test-tools: venv ## what the tests take from the operating system, and the products that they start
