@@ -18,7 +18,7 @@ class Answering(Host):
 
     commands: str = "exit 1"
 
-    def argv(self, *argv: str, user: str = "root") -> list[str]:
+    def argv(self, *argv: str, user: str = "root") -> list[str]:  # noqa: ARG002 - a host's
         return ["sh", "-c", self.commands]
 
 
