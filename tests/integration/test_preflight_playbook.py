@@ -142,6 +142,13 @@ def test_a_computed_value_is_judged_as_the_roles_get_it(site: Site) -> None:
     assert "cluster_server2_port and cluster_server2_http_port are both 10000 on host one" in output
 
 
+def test_what_all_must_know_and_one_host_has_stops_the_run(site: Site) -> None:
+    site.groups["datanode"] = {"hosts": {"one": {"cluster_namenode_rpc_port": 8021}, "two": {}}}
+    changed, output = site.run("--limit", "one")
+    assert not changed
+    assert "cluster_namenode_rpc_port is 8021 for one; 8020 for two: all hosts must know it alike" in output
+
+
 def test_a_taken_port_stops_the_run_and_names_process_and_variable(site: Site) -> None:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))

@@ -401,6 +401,33 @@ def test_a_value_that_its_service_takes_is_taken(name: str, kind: str, value: ob
     assert not [problem for problem in check_inventory(checked, {**TYPES, name: kind}) if name in problem.text]
 
 
+def test_what_others_must_know_is_set_for_all_hosts() -> None:
+    assert errors(inventory(given={"all": {"cluster_metastore_port": 9084}})) == []
+    assert only_error(inventory(given={"master": {"cluster_metastore_port": 9084}})) == (
+        "cluster_metastore_port is 9083 for edge, worker; 9084 for master: all hosts must know it alike, so set it once, in"
+        " inventories/prod/group_vars/all/"
+    )
+
+
+def test_what_a_host_has_for_itself_may_differ() -> None:
+    own = {
+        "worker": {
+            "cluster_nodemanager_memory_mb": 8192,
+            "cluster_java_home": "/opt/jdk",
+            "cluster_server2_port": 10001,
+        }
+    }
+    assert errors(inventory(given=own)) == []
+
+
+def test_a_variable_called_after_the_bundle_is_unknown() -> None:
+    names = {"hopshive_metastore_port": 9084, "hopshive_version": 1}
+    given = {"all": {**names, "preflight_own_variables": ["hopshive_version"]}}
+    assert only_error(inventory(given=given), renamed={}) == (
+        "The variable hopshive_metastore_port is unknown: did you mean cluster_metastore_port? (set for all hosts)"
+    )
+
+
 def test_settings_are_not_quoted_as_a_whole() -> None:
     given = {"all": {"server2_hive_site_extra": {"a.secret": "hidden", "b": [1]}}}
     found = check_inventory(inventory(given=given), {**TYPES, "server2_hive_site_extra": "dict"})

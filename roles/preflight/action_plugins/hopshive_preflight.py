@@ -19,9 +19,11 @@ from hopshive.preflight.artifacts import tarball_fault
 from hopshive.preflight.cleaner import config_faults
 from hopshive.preflight.host import Limits, check_hosts, host_info, questions, unanswered
 from hopshive.preflight.inventory import (
+    BUNDLE,
     IDS,
     OWN_VARIABLES,
     PASSWORDS,
+    SHARED,
     HostVariables,
     Inventory,
     check_inventory,
@@ -230,13 +232,15 @@ class ActionModule(ActionBase):
     ) -> HostVariables:
         raw = hostvars.raw_get(host)
         needed = {name for role, names in NEEDED.items() if role in placed or role not in COMPONENTS for name in names}
-        given = {name: role for name in raw if (role := role_of(name, roles))}
+        given = {name: role for name in raw if (role := role_of(name, (*roles, BUNDLE)))}
         templar = self._templar.copy_with_new_env(available_variables={**defaults, **raw, "hostvars": hostvars})
         values, broken, invalid = {}, {}, {}
         numbers = {
             name for name, option in options.items() if option.get("type") == "int" and name.startswith("cluster_")
         }
-        for name in needed | numbers | {name for name, role in given.items() if role in placed and name in options}:
+        for name in (
+            needed | numbers | SHARED | {name for name, role in given.items() if role in placed and name in options}
+        ):
             try:
                 values[name] = templar.template(raw[name] if name in raw else defaults[name])
             except KeyError:

@@ -70,6 +70,34 @@ OF_PLAYBOOKS = frozenset(
         "ndb_restore_replace",
     }
 )
+# What one component has and others must know: set for the hosts of one group alone, the others would look in another place.
+SHARED = frozenset(
+    {
+        *(f"cluster_{name}_port" for name in ("mariadb", "metastore", "ndb_management", "ndb_sql", "journalnode_rpc")),
+        *(f"cluster_namenode_{name}_port" for name in ("rpc", "http", "failover")),
+        *(f"cluster_resourcemanager_{name}port" for name in ("", "scheduler_", "tracker_", "admin_")),
+        *(f"cluster_zookeeper_{name}_port" for name in ("client", "peer", "election")),
+        "cluster_cleaner_db_user",
+        "cluster_consistency",
+        "cluster_group",
+        "cluster_inode_source",
+        "cluster_inode_table",
+        "cluster_metastore_database",
+        "cluster_metastore_database_user",
+        "cluster_name",
+        "cluster_nameservice",
+        "cluster_server2_namespace",
+        "cluster_state_schema",
+        "cluster_undo_seconds",
+        "cluster_users",
+        "cluster_warehouse",
+        "cluster_warehouse_external",
+        "cluster_warehouse_group",
+        "cluster_warehouse_managed",
+    }
+)
+# Begins names as a role's does, although there is none: of modules, and of what people take for a variable.
+BUNDLE = "hopshive"
 # Names and patterns of a site's own variables that begin like a role's.
 OWN_VARIABLES = "preflight_own_variables"
 
@@ -157,6 +185,7 @@ def check_inventory(
         *_check_files(inventory),
         *_check_names(inventory, types, renamed),
         *_check_types(inventory, types),
+        *_check_shared(inventory),
         *(problem for name in PASSWORDS for problem in _check_password(inventory, name)),
         *_check_ports(inventory, types),
         *_check_containers(inventory),
@@ -496,8 +525,12 @@ def _check_names(
                 new = renamed[name]
                 advice = f"is now called {new}: rename it" if new else "has gone: remove it"
                 findings.append((f"The variable {name} {advice} (set for {{hosts}})", host))
-            elif role_of(name, inventory.roles) and name not in types and not _is_own(name, variables):
-                hint = _nearest(name, types) or "docs/variables.md lists those there are."
+            elif role_of(name, (*inventory.roles, BUNDLE)) and name not in types and not _is_own(name, variables):
+                hint = (
+                    _nearest(name, types)
+                    or _nearest(name.removeprefix(f"{BUNDLE}_"), types)
+                    or "docs/variables.md lists those there are."
+                )
                 findings.append((f"The variable {name} is unknown: {hint} (set for {{hosts}})", host))
     yield from merged(findings, inventory.hosts)
 
@@ -526,6 +559,21 @@ def _check_types(inventory: Inventory, types: Mapping[str, str]) -> Iterator[Pro
         for name in sorted(variables.invalid.keys() - variables.given):
             findings.append((f"{name} cannot be used ({variables.invalid[name]}): correct it (for {{hosts}})", host))
     yield from merged(findings, inventory.hosts)
+
+
+def _check_shared(inventory: Inventory) -> Iterator[Problem]:
+    """Each of SHARED that somebody has set is the same for all hosts. Those that cannot be computed are told elsewhere."""
+    for name in sorted(SHARED & {name for variables in inventory.hosts.values() for name in variables.given}):
+        found: dict[str, list[str]] = {}
+        for host, variables in inventory.hosts.items():
+            if name in variables.values:
+                found.setdefault(str(variables.values[name]), []).append(host)
+        if len(found) > 1:
+            parts = [f"{value} for {listed(hosts)}" for value, hosts in sorted(found.items(), key=lambda item: item[1])]
+            yield Problem(
+                f"{name} is {'; '.join(parts)}: all hosts must know it alike, so set it once, in"
+                f" {inventory.directory}/group_vars/all/"
+            )
 
 
 def _wanted(name: str, kind: str, value: object) -> str:
