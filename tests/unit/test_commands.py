@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from hopshive import leader
 from hopshive.cli import main
-from hopshive.commands import wait
+from hopshive.commands import base, wait
 from hopshive.config import JournalConfig
 from hopshive.daemon import Daemon
 from hopshive.metrics import Metrics
@@ -170,6 +170,21 @@ def test_wait_ends_with_1_while_a_check_is_pending(world: World, path: Path, tab
     assert f"Not within 0 s: 1 check pending, the first is of {table}, due in 35" in said
 
 
+@pytest.mark.usefixtures("led")
+def test_wait_for_a_path_waits_for_no_check_of_another(world: World, path: Path, db: int, table: str) -> None:
+    partitioned = world.make_table(db, "p", f"{world.root}/p")
+    world.make_partitions(partitioned, [f"{world.root}/p/x=1"])
+    world.settle()
+    world.start(grace=3600)
+    world.files.delete(f"{world.root}/p/x=1")
+    world.settle()
+    assert "The metastore follows" in run(path, "wait", "--timeout", "0", "--path", table)
+    for concerned in (f"{world.root}/p/x=1/", f"{world.uri}{world.root}/p", f"{world.root}/p/x=1/y"):
+        said = run(path, "wait", "--timeout", "0", "--path", table, "--path", concerned, code=1)
+        assert f"1 check pending, the first is of {world.root}/p/x=1, due in 35" in said
+    assert "is no path on HDFS" in run(path, "wait", "--path", "p", code=2)
+
+
 @pytest.mark.usefixtures("led", "table")
 def test_wait_ends_with_1_while_the_leader_is_behind(world: World, path: Path) -> None:
     world.metastore.execute("UPDATE {state}.position SET txid = 1")
@@ -210,6 +225,23 @@ def test_wait_ends_with_1_where_it_cannot_ask(world: World, tmp_path: Path) -> N
     hopsfs = write(world, tmp_path / "hopsfs.yml", source="hopsfs")
     assert "there is nothing to wait for" in run(hopsfs, "wait", code=1)
     assert "--timeout" in run(away, "wait", "--timeout", "-1", code=2)
+
+
+# --- journal ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_journal_fits_a_terminal_of_80_columns(
+    world: World, path: Path, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.files.trash(table)
+    world.settle()
+    wide = run(path, "journal")
+    assert f"│ {table} " in wide
+    monkeypatch.setattr(base, "WIDE", 80)
+    narrow = run(path, "journal")
+    assert max(len(line) for line in narrow.splitlines()) <= 80
+    for said in (table, "moved to the trash, transaction", "; 1 object, 1 restorable", "lies now:", f"{TRASH}/"):
+        assert said in narrow
 
 
 # --- approve ----------------------------------------------------------------------------------------------------------

@@ -15,12 +15,15 @@ from hopshive.commands.base import Site, moment, site_options
 from hopshive.namenode import NameNodeError
 from hopshive.paths import in_trash
 from hopshive.undo import lies_now
+from hopshive.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hopshive.journal import Entry, Removal
 
+# Columns of a terminal beneath which the list is one of blocks: nine columns of a table would break each word.
+NARROW = 160
 CAUSES = {
     "unlink": "deleted",
     "trash": "moved to the trash",
@@ -48,7 +51,7 @@ def journal(site: Site, removal: int | None, limit: int) -> None:
         if site.json:
             site.print_json([{**asdict(one), **asdict(places.get(one.id, NOWHERE))} for one in removals])
         else:
-            site.console.print(_removals(removals, places))
+            site.console.print((_removals if site.console.width >= NARROW else _blocks)(removals, places))
     elif site.json:
         site.print_json(entries)
     elif entries:
@@ -130,6 +133,26 @@ def _removals(removals: list[Removal], places: Mapping[int, Place]) -> Table:
         )
         place = places.get(removal.id, NOWHERE)
         table.add_row(*(shown(value) for value in (*row, str(removal.left), place.lies or "", moment(place.until))))
+    return table
+
+
+def _blocks(removals: list[Removal], places: Mapping[int, Place]) -> Table:
+    """The same, each removal in some lines."""
+    table = Table(show_lines=True)
+    table.add_column("removal", justify="right", no_wrap=True)
+    table.add_column("what went", overflow="fold")
+    for removal in removals:
+        place = places.get(removal.id, NOWHERE)
+        objects = counted(removal.objects, "object") + ("" if removal.ended else " so far")
+        lines = [
+            removal.path,
+            f"{moment(removal.event_at or removal.begun)}: {why(removal)}",
+            f"{removal.what or 'forgotten'}; {objects}, {removal.left} restorable",
+        ]
+        if place.lies:
+            until = f", at least until {moment(place.until)}" if place.until else ""
+            lines.append(f"lies now: {place.lies}{until}")
+        table.add_row(str(removal.id), "\n".join(shown(line) for line in lines))
     return table
 
 

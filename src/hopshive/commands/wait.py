@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import posixpath
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
+from hopshive import state
 from hopshive.commands.ask import LOOK, NobodyLeads, shown
 from hopshive.commands.base import Site, site_options
+from hopshive.database import marks
 from hopshive.lease import read_standing
 from hopshive.mirror import held
-from hopshive.mirror.tree import decoded
+from hopshive.mirror.tree import decoded, encoded
+from hopshive.paths import normal
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from hopshive.database import Database
 
 # Seconds without a leader.
 PATIENCE_LEASES = 2
 # A return that was tried and waits for something else has a message; it is no effect that comes by itself.
 _PENDING = "FROM {state}.recheck WHERE state IN ('waiting', 'approved') AND NOT (kind = 'restore' AND message <> '') AND id <= %s"
-_FIRST = f"SELECT path, kind, GREATEST(0, TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(3), due)) {_PENDING} ORDER BY due LIMIT 1"
 
 
 class TimedOut(click.ClickException):
@@ -30,15 +36,19 @@ class TimedOut(click.ClickException):
 
 @click.command(short_help="Wait until the metastore follows HDFS.")
 @click.option("--timeout", type=click.FloatRange(min=0), default=60, show_default=True, help="Seconds.")
+@click.option("--path", "paths", multiple=True, help="Of pending checks, only those at, above or beneath it.")
 @site_options
-def wait(site: Site, timeout: float) -> None:
+def wait(site: Site, timeout: float, paths: tuple[str, ...]) -> None:
     """Wait until the metastore follows all that happened on HDFS before, checks that are pending included.
+
+    With --path, which may be given several times, for no checks of other directories.
 
     Exit code 0: it does; 1: not within --timeout, and a sentence says what is pending; 4: nobody leads.
     What waits for a human (`hopshive held`) is not waited for. A line on standard error says how many removals
     that are, and --json has their number as `held`.
     """
     began = time.monotonic()
+    wanted = [normal(site.path_of(path, "--path")) for path in paths]
     namenode = site.namenode()
     if namenode is None:
         raise click.ClickException(
@@ -47,8 +57,8 @@ def wait(site: Site, timeout: float) -> None:
     with namenode:
         txid = namenode.current_txid()
     database = site.database()
-    wait_for(database, txid, timeout, PATIENCE_LEASES * site.config.lease)
-    waits = held.read(database)
+    wait_for(database, txid, timeout, PATIENCE_LEASES * site.config.lease, wanted)
+    waits = held.read(database, wanted)
     if waits:
         click.echo(
             f"Not followed, since a human decides: {counted(len(waits), 'removal')}. Look: hopshive held", err=True
@@ -60,11 +70,12 @@ def wait(site: Site, timeout: float) -> None:
         click.echo(f"The metastore follows HDFS up to transaction {txid}, after {seconds:.1f} s.")
 
 
-def wait_for(database: Database, txid: int, timeout: float, patience: float) -> None:
+def wait_for(database: Database, txid: int, timeout: float, patience: float, paths: Sequence[str] = ()) -> None:
     """Until the effects of all transactions of the NameNode up to one are there. Raises TimedOut and NobodyLeads.
 
-    `patience`: seconds without anybody who leads.
+    `patience`: seconds without anybody who leads. `paths`: without checks of what has nothing to do with them.
     """
+    checks = _checks(paths)
     began = led_at = time.monotonic()
     last: int | None = None
     while True:
@@ -77,7 +88,7 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float) -> 
             if at >= txid and last is None:
                 last = int(tx.value("SELECT COALESCE(MAX(id), 0) FROM {state}.recheck"))
             if last is not None:
-                pending = int(tx.value(f"SELECT COUNT(*) {_PENDING}", (last,)))
+                pending = int(tx.value(f"SELECT COUNT(*) {checks.where}", (last, *checks.arguments)))
         if last is not None and not pending:
             return
         if standing is not None and standing.led:
@@ -90,9 +101,39 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float) -> 
                 raise TimedOut(f"Not within {timeout:g} s: {standing_at}.")
             said = f"Not within {timeout:g} s: {counted(pending, 'check')} pending"
             with database.reading() as tx:
-                first = tx.row(_FIRST, (last,))
+                first = tx.row(
+                    f"SELECT path, kind, GREATEST(0, TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(3), due)) {checks.where}"
+                    " ORDER BY due LIMIT 1",
+                    (last, *checks.arguments),
+                )
             raise TimedOut(f"{said}, {_first(*first)}." if first else f"{said}.")
         time.sleep(LOOK)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checks:
+    """The pending checks that are waited for: a condition with the newest one's number, and the arguments after it."""
+
+    where: str
+    arguments: list[bytes]
+
+
+def _checks(paths: Sequence[str]) -> _Checks:
+    if not paths:
+        return _Checks(_PENDING, [])
+    exact = [encoded(one) for path in paths for one in _with_parents(path)]
+    places = " OR ".join([f"path IN ({marks(exact)})", *(state.BENEATH for _ in paths)])
+    return _Checks(
+        f"{_PENDING} AND ({places})", [*exact, *(one for path in paths for one in state.beneath(encoded(path)))]
+    )
+
+
+def _with_parents(path: str) -> Iterator[str]:
+    """What takes a directory with it: itself, and those that it lies in."""
+    yield path
+    while path != "/":
+        path = posixpath.dirname(path)
+        yield path
 
 
 def _first(path: bytes, kind: str, seconds: int) -> str:
