@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from hopshive.config import Config
     from hopshive.database import Transaction
+    from hopshive.mirror.rechecks import Moved
     from hopshive.namenode import NameNode, Report
 
 # States of rechecks in which they wait for a human.
@@ -38,7 +39,8 @@ class BinaryLog:
 class Stored:
     """What the database says. Times are UTC. `fuse`: why it is blown. `held`: why the first removal is held.
 
-    `lag`: seconds since the last event that was applied happened, None if none was.
+    `lag`: seconds since the last event that was applied happened, None if none was. `moved`: of the directories that were moved
+    elsewhere and are waited for, a thousand.
     """
 
     standing: Standing | None
@@ -54,6 +56,7 @@ class Stored:
     binary_log: BinaryLog | None
     restorable: int
     requests: dict[str, int]
+    moved: list[Moved] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,7 @@ class Status:
             "bound": stored.bound if stored else None,
             "unbound": stored.unbound if stored else None,
             "rechecks": stored.rechecks if stored else None,
+            "moved": stored.moved if stored else None,
             "fuse": stored.fuse if stored else None,
             "garbage_candidates": stored.candidates if stored else None,
             "binary_log": stored.binary_log if stored else None,
@@ -224,6 +228,7 @@ def read_stored(tx: Transaction) -> Stored:
         binary_log=_binary_log(tx),
         restorable=int(tx.value("SELECT COUNT(*) FROM {state}.journal WHERE state = 'removed'")),
         requests={str(state): int(count) for state, count in requests},
+        moved=rechecks.moved(tx),
     )
 
 

@@ -193,6 +193,37 @@ def test_wait_ends_with_1_while_the_leader_is_behind(world: World, path: Path) -
     assert "Not within 0 s: a full comparison is under way." in run(path, "wait", "--timeout", "0", code=1)
 
 
+@pytest.fixture
+def moved(world: World, table: str) -> str:
+    """Where the table's directory was moved to, while its metadata is waited for."""
+    world.start(rename_grace=3600)
+    world.files.move(table, f"{world.root}/[elsewhere]")
+    world.settle()
+    return f"{table} was moved to {world.root}/[elsewhere]: its metadata goes in 35"
+
+
+@pytest.mark.usefixtures("led")
+def test_status_names_what_was_moved_and_is_waited_for(path: Path, table: str, moved: str) -> None:
+    # The exit code is that of HDFS, which may have no DataNode.
+    assert moved in CliRunner().invoke(main, ["status", "--config", str(path)]).output
+    (told,) = json.loads(CliRunner().invoke(main, ["status", "--json", "--config", str(path)]).stdout)["moved"]
+    assert told["path"] == table
+    assert told["target"].endswith("/[elsewhere]")
+    assert 3500 < told["left"] <= 3600
+
+
+def test_sync_says_what_it_leaves_until_the_grace_has_passed(world: World, path: Path, moved: str) -> None:
+    write(world, path, lease=20)
+    with leading(world, automatic=True):
+        assert f"Not followed yet: {moved}" in run(path, "sync")
+
+
+def test_undo_of_what_was_moved_says_where_it_lies(path: Path, table: str, moved: str) -> None:
+    said = refused(path, "--path", f"{table}/")
+    assert moved in said
+    assert "None of it was removed: move the directory back" in said
+
+
 @pytest.mark.usefixtures("table")
 def test_wait_ends_with_4_when_nobody_leads(world: World, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wait, "PATIENCE_LEASES", 0)

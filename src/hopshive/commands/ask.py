@@ -16,14 +16,16 @@ from hopshive import journal, request
 from hopshive.commands.base import ERROR, NO_LEADER, OK, Site, moment, site_options
 from hopshive.database import Database, DatabaseUnavailable
 from hopshive.lease import read_standing
+from hopshive.mirror import rechecks
 from hopshive.namenode import NameNodeUnavailable
 from hopshive.wording import counted, nothing_to_restore, unknown_removal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from rich.console import Console
 
+    from hopshive.mirror.rechecks import Moved
     from hopshive.request import Kind, Request
 
 # Seconds between two looks at a request.
@@ -39,8 +41,16 @@ class NobodyLeads(click.ClickException):
 @click.command(short_help="Compare all metadata with HDFS now, and follow.")
 @site_options
 def sync(site: Site) -> None:
-    """Compare all metadata with the file system now, and let it follow."""
-    end(site, ask(site, "sync", {}))
+    """Compare all metadata with the file system now, and let it follow.
+
+    A line on standard error tells of what was moved elsewhere: its metadata stays until cleaner_rename_grace has passed.
+    """
+    done = ask(site, "sync", {})
+    with site.database().reading() as tx:
+        moved = rechecks.moved(tx)
+    if moved:
+        click.echo(printable(f"Not followed yet: {first_of(moved)}."), err=True)
+    end(site, done)
 
 
 @click.command(short_help="Put metadata back whose directory is there again.")
@@ -90,12 +100,22 @@ def _show_restorable(site: Site, argument: Mapping[str, Any]) -> None:
     site.console.print(table)
 
 
+def printable(text: str) -> str:
+    """For a terminal: names of HDFS may hold bytes that are no UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def shown(text: str) -> str:
-    """For a terminal: names of HDFS may hold bytes that are no UTF-8, and what looks like rich's markup."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").replace("[", "\\[")
+    """The same for rich: names may hold what looks like its markup."""
+    return printable(text).replace("[", "\\[")
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------
+
+
+def first_of(moved: Sequence[Moved]) -> str:
+    """About the directories that were moved elsewhere: the one that goes first, and how many more there are."""
+    return str(moved[0]) + (f". And {len(moved) - 1} more" if len(moved) > 1 else "")
 
 
 def ask(site: Site, kind: Kind, argument: Mapping[str, Any]) -> Request:

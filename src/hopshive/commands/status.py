@@ -9,6 +9,7 @@ import click
 from rich.table import Table
 
 from hopshive import status as report
+from hopshive.commands.ask import first_of, shown
 from hopshive.commands.base import DIFFERENCES, ERROR, NO_LEADER, OK, Site, complain, duration, moment, site_options
 from hopshive.wording import counted, size
 
@@ -68,6 +69,7 @@ def _table(found: Status) -> Table:
         rows += [
             ("bound", f"{stored.bound}, {stored.unbound} wait"),
             ("rechecks", _counts(stored.rechecks)),
+            *((("moved", shown(first_of(stored.moved))),) if stored.moved else ()),
             ("fuse", "blown" if stored.fuse is not None else "holds" if stored.held is not None else "whole"),
             ("garbage candidates", str(stored.candidates)),
             ("restorable", counted(stored.restorable, "object")),

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hopshive import journal
-from hopshive.commands.ask import LOOK, NobodyLeads, ask, shown
+from hopshive.commands.ask import LOOK, NobodyLeads, ask, printable
 from hopshive.commands.base import Site, site_options
 from hopshive.lease import read_standing
-from hopshive.mirror import held
+from hopshive.mirror import held, rechecks
 from hopshive.mirror.identity import GONE
 from hopshive.paths import is_below, normal
 from hopshive.undo import CannotUndo, carry_out, plan
@@ -133,9 +133,13 @@ def _nothing_of_removal(database: Database, number: int) -> str:
 
 def _nothing_at(database: Database, namenode: NameNode, path: str) -> str:
     """Why nothing at or beneath a path can come back."""
-    stands = namenode.entry(normal(path)) is not None
+    place = normal(path)
+    stands = namenode.entry(place) is not None
     with database.reading() as tx:
         last = journal.latest(tx, path, "restored")
+        moved = [one for one in rechecks.moved(tx) if is_below(one.path, place) or is_below(place, one.path)]
+    if moved and not stands:
+        return f"{printable(str(moved[0]))}. None of it was removed: move the directory back, or undo when its metadata has gone."
     if last is None and stands:
         return (
             f"{path} stands on HDFS, and the journal knows no removal of it, or of anything beneath it: there is nothing to"
@@ -190,9 +194,9 @@ def _say(site: Site, number: int, planned: Plan, result: str, verb: str) -> None
         return
     for move in planned.moves:
         if move.source == move.target:
-            click.echo(shown(f"{move.target} is in its place.").replace("\\[", "["))
+            click.echo(printable(f"{move.target} is in its place."))
         else:
-            click.echo(shown(f"{verb} {move.source} to {move.target}").replace("\\[", "["))
+            click.echo(printable(f"{verb} {move.source} to {move.target}"))
     for stay in planned.stays:
-        click.echo(shown(f"{stay.source} stays: {stay.why}").replace("\\[", "["))
+        click.echo(printable(f"{stay.source} stays: {stay.why}"))
     click.echo(result)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hopshive import state
-from hopshive.commands.ask import LOOK, NobodyLeads, shown
+from hopshive.commands.ask import LOOK, NobodyLeads, printable
 from hopshive.commands.base import Site, site_options
 from hopshive.database import marks
 from hopshive.lease import read_standing
@@ -138,6 +138,6 @@ def _with_parents(path: str) -> Iterator[str]:
 
 def _first(path: bytes, kind: str, seconds: int) -> str:
     """The check that is due first, and why it takes so long."""
-    name = shown(decoded(path)).replace("\\[", "[")
+    name = printable(decoded(path))
     moved = " (it was moved: cleaner_rename_grace)" if kind == "rename" else ""
     return f"the first is of {name}, due in {seconds} s{moved}"

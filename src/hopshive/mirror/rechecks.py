@@ -325,6 +325,29 @@ def counts(tx: Transaction) -> dict[str, int]:
     return {str(state): int(n) for state, n in tx.rows("SELECT state, COUNT(*) FROM {state}.recheck GROUP BY state")}
 
 
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A directory that was moved elsewhere, and whose metadata goes in `left` seconds unless it is back by then."""
+
+    path: str
+    target: str
+    left: int
+
+    def __str__(self) -> str:
+        where = "elsewhere" if self.target in ("", NOWHERE) else f"to {self.target}"
+        return f"{self.path} was moved {where}: its metadata goes in {self.left} s, unless it is back (cleaner_rename_grace)"
+
+
+def moved(tx: Transaction, limit: int = 1000) -> list[Moved]:
+    """What was moved and is waited for, the first that goes first."""
+    rows = tx.rows(
+        "SELECT path, target, GREATEST(0, TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(3), due)) FROM {state}.recheck"
+        " WHERE kind = 'rename' AND state IN ('waiting', 'approved') ORDER BY due, id LIMIT %s",
+        (limit,),
+    )
+    return [Moved(decoded(path), decoded(target), int(left)) for path, target, left in rows]
+
+
 def _made(row: Row) -> Recheck:
     number, kind, path, target, inode, sd_id, txid, event_at, state, removal = row
     return Recheck(kind, decoded(path), decoded(target), inode, sd_id, txid, event_at, state, number, removal)
