@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # Of these every command is run, or stands in tests/docs/not_run.py.
-PAGES = ("README.md", *(f"docs/{name}.md" for name in ("quickstart", "lab", "job", "consistency", "cleaner")))
+PAGES = ("README.md", *(f"docs/{name}.md" for name in ("quickstart", "lab", "job", "consistency", "cleaner", "hosts")))
 # What a command in a cell of a table begins with.
 PROGRAMS = ("ansible-playbook", "beeline", "docker", "hdfs", "hopshive", "make", "pyspark", "spark-submit", "yarn")
 

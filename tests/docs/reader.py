@@ -24,6 +24,8 @@ FOLLOWED = 2.0
 PLACES = {
     "hopshive": ("cleaner", "root"),
     "systemctl": ("cleaner", "root"),
+    "env": ("client", "spark"),
+    "hadoop": ("client", "spark"),
     "hdfs": ("client", "spark"),
     "beeline": ("client", "spark"),
     "spark-submit": ("client", "spark"),

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from hopshive.cli import main
+from hopshive.components import COMPONENTS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -50,6 +52,16 @@ def test_a_command_that_is_not_there_is_refused() -> None:
     assert refusal(["cleaner", "run"]) is None
     assert refusal(["cleaner", "walk"]) == "no command ['walk']"
     assert refusal(["undo", "--force"]) == "no option ['--force']"
+
+
+def test_the_page_of_hosts_has_each_unit_and_port() -> None:
+    page = (ROOT / "docs/hosts.md").read_text()
+    defaults = yaml.safe_load((ROOT / "roles/cluster/defaults/main.yml").read_text())
+    ports = {name: value for name, value in defaults.items() if name.endswith("_port")}
+    assert len(ports) > 20
+    assert [name for name, port in ports.items() if not re.search(rf"\b{port}\b", page)] == []
+    units = [unit for component in COMPONENTS.values() for unit in component.units]
+    assert [unit for unit in units if f"`{unit}`" not in page] == []
 
 
 def test_the_readme_fits_on_two_screens() -> None:
