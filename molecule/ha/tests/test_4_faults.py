@@ -14,7 +14,7 @@ def test_nothing_that_was_acknowledged_is_lost() -> None:
     label = os.environ.get("HOPSHIVE_LAB", "failover")
     output = ROOT / "build" / "faults-short.json"
     command = [sys.executable, "-m", "tests.faults", "--label", label, "--short", "--output", str(output)]
-    # The other lane of `make test` may still be at work: gaps are measured on a machine without other work.
+    # The other lanes of `make test` may still be at work: gaps are measured on a machine without other work.
     with (ROOT / "build" / "quiet.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2400, check=False)
