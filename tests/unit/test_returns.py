@@ -217,6 +217,26 @@ def test_what_waits_for_its_name_comes_back_when_that_is_free(world: World, db: 
     is_well(world, ALL)
 
 
+def test_what_waits_for_its_name_waits_once(world: World, db: int) -> None:
+    """Its directory may come back several times before."""
+    make(world, db)
+    world.settle()
+    place = world.files.trash(path_of(world))
+    world.settle()
+    other = f"{world.root}/external/d.db/t"
+    world.make_table(db, "t", other)
+    for _ in range(3):
+        world.files.move(place, path_of(world))
+        world.settle()
+        assert world.rechecks() == [("restore", "waiting")]
+        world.files.move(path_of(world), place)
+        world.settle()
+    world.files.move(place, path_of(world))
+    world.files.trash(other)
+    world.settle()
+    is_well(world, ALL)
+
+
 def test_a_partition_that_waits_for_its_name_comes_back_when_that_is_free(world: World, db: int) -> None:
     table = make(world, db)
     world.settle()

@@ -113,6 +113,7 @@ def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_a
         if recheck.kind in ("unlink", "trash") and recheck.path in context.missing:
             rechecks.hasten(tx, recheck.path, wait_of(context, recheck.kind))
         context.metrics.events.labels(recheck.kind).inc()
+    rechecks.replace_returns(tx, [recheck.path for recheck in concern.rechecks if recheck.kind == "restore"])
     rechecks.add(tx, rows)
     for event in concern.moves:
         followed = event.path in context.targets

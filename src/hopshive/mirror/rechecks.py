@@ -315,6 +315,16 @@ def restores(tx: Transaction) -> list[str]:
     return [decoded(path) for (path,) in tx.rows("SELECT DISTINCT path FROM {state}.recheck WHERE kind = 'restore'")]
 
 
+def replace_returns(tx: Transaction, paths: Collection[str]) -> None:
+    """Something came to some paths again: what waits for something since an earlier return there is tried with that."""
+    for some in chunks([encoded(path) for path in paths]):
+        where = f"head IN ({marks(some)}) AND path IN ({marks(some)})"
+        tx.execute(
+            f"DELETE FROM {{state}}.recheck WHERE kind = 'restore' AND state = 'waiting' AND message <> '' AND {where}",
+            (*(path[: state.HEAD] for path in some), *some),
+        )
+
+
 def look_for_returns(tx: Transaction) -> None:
     """Something came back, or gave a name free: what waits for it may come back too."""
     tx.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3) WHERE kind = 'restore' AND state = 'waiting'")
