@@ -309,9 +309,6 @@ def _check_namenodes(inventory: Inventory) -> Iterator[Problem]:
                 f"cluster_nameservice is {name!r} for {host}: it is the host part of hdfs:// URIs, so it must be letters, digits"
                 " and hyphens"
             )
-    if len(names) > 1:
-        said = ", ".join(f"{name} for {host}" for name, host in sorted(names.items()))
-        yield Problem(f"cluster_nameservice differs between hosts ({said}): set it in group_vars/all")
 
 
 # Variables that number the hosts of a group, by group: each host's own, for ever.
