@@ -97,3 +97,27 @@ def test_a_database_that_went_is_gone_for_a_session_that_uses_it(db: OwnDatabase
         assert not db.exists()
     finally:
         db.spark("USE default")
+
+
+@pytest.mark.parametrize(
+    ("query", "answers"),
+    [
+        ("SELECT a FROM {db}.{0}", ([(1,)], [(2,)])),
+        ("SELECT a, count(*) FROM {db}.{0} GROUP BY a", ([(1, 1)], [(2, 1)])),
+    ],
+    ids=["text", "plan"],
+)
+def test_no_query_is_answered_by_a_materialized_view_that_was_made_again_of_another(
+    db: OwnDatabase, query: str, answers: tuple[list[tuple[int, ...]], ...]
+) -> None:
+    """HiveServer2 keeps the texts and plans of materialized views; it must not take the new one for the old one."""
+    for table, number in (("x", 1), ("y", 2)):
+        db.hive(f"CREATE TABLE {{db}}.{table} (a INT) {ACID}", f"INSERT INTO {{db}}.{table} VALUES ({number})")
+    of_x, of_y = (query.replace("{0}", table) for table in ("x", "y"))
+    db.hive(f"CREATE MATERIALIZED VIEW {{db}}.m AS {of_x}")
+    assert db.hive(of_x) == answers[0]
+    db.warehouse.wait_quiet()
+    db.warehouse.hdfs.delete(db.path("m"))
+    db.warehouse.wait_quiet()
+    db.hive(f"CREATE MATERIALIZED VIEW {{db}}.m AS {of_y}")
+    assert (db.hive(of_x), db.hive(of_y)) == answers
