@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive import health
+from tests.contract.objects import ACID
+from tests.warehouse import HiveSession
 
 if TYPE_CHECKING:
     from tests.faults.site import Site
@@ -50,3 +52,24 @@ def test_locations_hold_the_name_of_the_file_system(site: Site) -> None:
         "beeline", "-n", "hive", "-p", "", "--silent=true", "--outputformat=tsv2", "-e", "DESCRIBE DATABASE default", user="spark"
     )  # fmt: skip
     assert "hdfs://hopshive/" in said.stdout
+
+
+def test_no_hiveserver2_answers_by_a_materialized_view_that_another_made_again(site: Site) -> None:
+    """The first one keeps the text of the view that it made; the second one drops the view, and makes another of that name."""
+    one, other = (HiveSession(host.address) for host in site.lab.group("server2"))
+    one.execute("CREATE DATABASE views")
+    try:
+        for table, number in (("x", 1), ("y", 2)):
+            one.execute(f"CREATE TABLE views.{table} (a INT) {ACID}")
+            one.execute(f"INSERT INTO views.{table} VALUES ({number})")
+        one.execute("CREATE MATERIALIZED VIEW views.m AS SELECT a FROM views.x")
+        assert one.execute("SELECT a FROM views.x") == [(1,)]
+        other.execute("DROP MATERIALIZED VIEW views.m")
+        other.execute("CREATE MATERIALIZED VIEW views.m AS SELECT a FROM views.y")
+        for session in (one, other):
+            assert session.execute("SELECT a FROM views.x") == [(1,)]
+            assert session.execute("SELECT a FROM views.y") == [(2,)]
+    finally:
+        one.execute("DROP DATABASE views CASCADE")
+        one.close()
+        other.close()
