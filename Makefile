@@ -13,7 +13,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 	--custom-compile-command "make lock"
 INVENTORY ?= inventories/lab
 SCENARIO ?= default
-# Those of `make test`; with BESIDE=1 all run side by side: 20 GiB of free memory.
+# Those of `make test`; with BESIDE=1 all run side by side: 18 GiB of free memory.
 SCENARIOS := default consistency ha
 BESIDE ?=
 # Of the warehouse that `make fuzz` and `make answers` drive: a lab_label of an inventory.
