@@ -27,6 +27,8 @@ FORMATS = {
     "external": "EXTERNAL ",
     "acid": "",
 }
+# Seconds that a compaction may take: a worker looks for one every ten.
+COMPACTED = 120.0
 # Seconds in safe mode: longer than the grace of a test's daemon.
 SAFE_MODE = 2.0
 # Seconds without any daemon: longer than a lease, and than the grace of a deletion.
@@ -245,6 +247,13 @@ class Driver:
             # The initiator of compactions has been there before.
             if "Compaction is already scheduled" not in str(error):
                 raise
+        # A compaction that runs when its directory goes makes the directory again, with what it has read.
+        deadline = time.monotonic() + COMPACTED
+        while time.monotonic() < deadline and any(
+            (row[1], row[2]) == (step["db"], step["table"]) and row[5] in ("initiated", "working")
+            for row in self._warehouse.hive("SHOW COMPACTIONS")
+        ):
+            time.sleep(0.5)
 
     # --- engines --------------------------------------------------------------------------------------------------
 
