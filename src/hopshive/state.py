@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hopshive.database import marks
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hopshive.database import Transaction
 
@@ -170,6 +172,13 @@ def beneath(path: bytes) -> list[bytes]:
     """The arguments of BENEATH; `0` is the character after `/`."""
     first, end = path.rstrip(b"/") + b"/", path.rstrip(b"/") + b"0"
     return [first[:HEAD], end[:HEAD], first, end]
+
+
+def at_or_beneath(paths: Sequence[bytes], more: Sequence[bytes] = ()) -> tuple[str, list[bytes]]:
+    """The condition, and its arguments, for what lies at or beneath some paths, or exactly at some more."""
+    exact = [*paths, *more]
+    places = " OR ".join([f"path IN ({marks(exact)})", *(BENEATH for _ in paths)])
+    return f"({places})", [*exact, *(value for path in paths for value in beneath(path))]
 
 
 # Statements that make of tables of the version before those of one.

@@ -197,15 +197,21 @@ def test_what_goes_and_comes_stands_in_the_log(world: World, db: int, caplog: py
 # --- whose name something else has -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("leader", ["the same", "another"])
-def test_what_waits_for_its_name_comes_back_when_that_is_free(world: World, db: int, leader: str) -> None:
-    """Which needs nothing but that the directory of the other table goes."""
+def trashed_and_named_again(world: World, db: int) -> tuple[str, str]:
+    """Where the directory of a table lies in the trash, and that of another table, which has its name now."""
     make(world, db)
     world.settle()
     place = world.files.trash(path_of(world))
     world.settle()
     other = f"{world.root}/external/d.db/t"
     world.make_table(db, "t", other)
+    return place, other
+
+
+@pytest.mark.parametrize("leader", ["the same", "another"])
+def test_what_waits_for_its_name_comes_back_when_that_is_free(world: World, db: int, leader: str) -> None:
+    """Which needs nothing but that the directory of the other table goes."""
+    place, other = trashed_and_named_again(world, db)
     world.files.move(place, path_of(world))
     world.settle()
     assert world.objects() == {"d", "d.t"}
@@ -219,12 +225,7 @@ def test_what_waits_for_its_name_comes_back_when_that_is_free(world: World, db: 
 
 def test_what_waits_for_its_name_waits_once(world: World, db: int) -> None:
     """Its directory may come back several times before."""
-    make(world, db)
-    world.settle()
-    place = world.files.trash(path_of(world))
-    world.settle()
-    other = f"{world.root}/external/d.db/t"
-    world.make_table(db, "t", other)
+    place, other = trashed_and_named_again(world, db)
     for _ in range(3):
         world.files.move(place, path_of(world))
         world.settle()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,15 +11,14 @@ import click
 from hopshive import state
 from hopshive.commands.ask import LOOK, NobodyLeads, printable
 from hopshive.commands.base import Site, site_options
-from hopshive.database import marks
 from hopshive.lease import read_standing
 from hopshive.mirror import held
-from hopshive.mirror.tree import decoded, encoded
+from hopshive.mirror.tree import decoded, encoded, prefixes
 from hopshive.paths import normal
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from hopshive.database import Database
 
@@ -121,19 +119,10 @@ class _Checks:
 def _checks(paths: Sequence[str]) -> _Checks:
     if not paths:
         return _Checks(_PENDING, [])
-    exact = [encoded(one) for path in paths for one in _with_parents(path)]
-    places = " OR ".join([f"path IN ({marks(exact)})", *(state.BENEATH for _ in paths)])
-    return _Checks(
-        f"{_PENDING} AND ({places})", [*exact, *(one for path in paths for one in state.beneath(encoded(path)))]
-    )
-
-
-def _with_parents(path: str) -> Iterator[str]:
-    """What takes a directory with it: itself, and those that it lies in."""
-    yield path
-    while path != "/":
-        path = posixpath.dirname(path)
-        yield path
+    # A directory that goes takes with it what lies in it.
+    above = [encoded(one) for path in paths for one in prefixes(path)]
+    where, arguments = state.at_or_beneath([encoded(path) for path in paths], above)
+    return _Checks(f"{_PENDING} AND {where}", arguments)
 
 
 def _first(path: bytes, kind: str, seconds: int) -> str:

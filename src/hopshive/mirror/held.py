@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hopshive import state
-from hopshive.database import marks
 from hopshive.mirror.rechecks import NOWHERE
 from hopshive.mirror.tree import decoded, encoded, rows_of, subtree
 
@@ -85,9 +84,8 @@ def shown_until(held: Iterable[Held]) -> str:
 def _condition(paths: Sequence[str]) -> tuple[str, list[object]]:
     if not paths:
         return _WAITS, []
-    exact = [encoded(path) for path in paths]
-    places = " OR ".join([f"path IN ({marks(exact)})", *(state.BENEATH for _ in exact)])
-    return f"{_WAITS} AND ({places})", [*exact, *(value for path in exact for value in state.beneath(path))]
+    where, arguments = state.at_or_beneath([encoded(path) for path in paths])
+    return f"{_WAITS} AND {where}", [*arguments]
 
 
 def _place(target: bytes) -> str:
