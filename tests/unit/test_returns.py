@@ -554,6 +554,27 @@ def test_a_replaced_partition_comes_back_alone_and_with_what_it_lies_in(world: W
     is_well(world, ALL)
 
 
+@pytest.mark.parametrize("first", ["table", "partition"])
+def test_a_replaced_partition_that_went_before_its_table_comes_back_with_it(world: World, db: int, first: str) -> None:
+    """The mirror sees both at once. The move of the table took nothing from the partition's place."""
+    make(world, db)
+    world.settle()
+    replace_it(world, "p=1")
+    partition, table = world.files.trash(path_of(world, "p=1")), send_away(world, trash=True)
+    world.settle()
+    assert world.objects() == {"d"}
+    if first == "table":
+        world.files.move(table, path_of(world))
+        world.settle()
+        assert world.objects() == ALL - {"d.t/p=1"}
+        world.files.move(partition, path_of(world, "p=1"))
+    else:
+        world.files.move(partition, f"{table}/p=1")
+        world.files.move(table, path_of(world))
+    world.settle()
+    is_well(world, ALL)
+
+
 def test_a_directory_that_another_one_overwrote_comes_back_as_that(world: World, db: int) -> None:
     make(world, db)
     world.settle()

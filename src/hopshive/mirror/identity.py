@@ -51,13 +51,14 @@ def find(context: Context, paths: Mapping[int, str], absent: Collection[str]) ->
             one.path: one
             for one in rechecks.departures(tx, {above for path in paths.values() for above in prefixes(path)})
         }
-    places = {sd_id: own.get(sd_id) or _place(path, moves) for sd_id, path in paths.items()}
-    found = look(context.namenode, [*paths.values(), *(place for place in places.values() if place)], sure=True)
+    places = {sd_id: [own[sd_id]] if own.get(sd_id) else _places(path, moves) for sd_id, path in paths.items()}
+    found = look(context.namenode, [*paths.values(), *(one for some in places.values() for one in some)], sure=True)
+    there = {**found.ids, rechecks.NOWHERE: GONE}
     gone = set(absent)
     last: dict[int, int | None] = {}
     for sd_id, path in paths.items():
         here = found.ids.get(path)
-        moved = GONE if places[sd_id] == rechecks.NOWHERE else found.ids.get(places[sd_id])
+        moved = next((there[place] for place in places[sd_id] if place in there), None)
         if any(prefix in gone for prefix in prefixes(path)):
             last[sd_id] = here if moved is None else moved
         else:
@@ -65,18 +66,23 @@ def find(context: Context, paths: Mapping[int, str], absent: Collection[str]) ->
     return last
 
 
-def _place(path: str, moves: Mapping[str, Recheck]) -> str:
-    """Where the last move of a directory at or above a path took what lay there; empty if none did, or if that is unknown.
+def _places(path: str, moves: Mapping[str, Recheck]) -> list[str]:
+    """Where moves of directories at or above a path took what lay there last, the likeliest place first.
 
-    Nowhere, if it was deleted since: what lies at that place by now is somebody else's.
+    That is where the last move took it, unless a directory further down had gone before: then the last move took nothing
+    from the path. NOWHERE, if it was deleted: what lies at that place by now is somebody else's.
     """
-    above = [moves[prefix] for prefix in prefixes(path) if prefix in moves]
-    if not above:
-        return ""
-    last = max(above, key=lambda one: one.txid)
-    if last.kind == "unlink" or last.target == rechecks.NOWHERE:
-        return rechecks.NOWHERE
-    return last.target + path[len(last.path) :] if last.target else ""
+    found: list[str] = []
+    depth = 0
+    for one in sorted((moves[prefix] for prefix in prefixes(path) if prefix in moves), key=lambda one: -one.txid):
+        if len(one.path) < depth:
+            continue
+        depth = len(one.path)
+        if one.kind == "unlink" or one.target == rechecks.NOWHERE:
+            return [*found, rechecks.NOWHERE]
+        if one.target:
+            found.append(one.target + path[len(one.path) :])
+    return found
 
 
 def doubt(context: Context) -> None:
