@@ -6,6 +6,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.apache.calcite.plan.RelOptMaterialization;
+import org.apache.hadoop.hive.metastore.Warehouse;
+import org.apache.hadoop.hive.ql.metadata.Hive;
 import org.apache.hadoop.hive.ql.metadata.HiveException;
 import org.apache.hadoop.hive.ql.metadata.HiveMaterializedViewsRegistry;
 import org.apache.hadoop.hive.ql.metadata.Table;
@@ -48,7 +50,7 @@ public final class ViewPlans extends AbstractSemanticAnalyzerHook {
         }
         try {
             Map<String, Table> views = new HashMap<>();
-            for (Table view : context.getHive().getAllMaterializedViewObjectsForRewriting()) {
+            for (Table view : viewsOf(context.getHive())) {
                 views.put(view.getFullyQualifiedName(), view);
             }
             for (Object plan : (List<?>) KEPT.invoke(registry)) {
@@ -64,6 +66,16 @@ public final class ViewPlans extends AbstractSemanticAnalyzerHook {
             throw new IllegalStateException(error);
         }
         return statement;
+    }
+
+    /** Hive's client connects anew to a metastore that was restarted, but not for this call, which reports a lost connection otherwise. */
+    private static List<Table> viewsOf(Hive hive) throws HiveException {
+        try {
+            return hive.getAllMaterializedViewObjectsForRewriting();
+        } catch (HiveException lost) {
+            hive.getDatabase(Warehouse.DEFAULT_DATABASE_NAME);
+            return hive.getAllMaterializedViewObjectsForRewriting();
+        }
     }
 
     private static boolean isSame(Table kept, Table now) {
