@@ -7,11 +7,12 @@ import json
 import posixpath
 import time
 import urllib.parse
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tests.warehouse.hosts import Host
 
@@ -41,14 +42,22 @@ class Item:
 
 
 class Hdfs:
-    """One file system. Deletions and moves are done as the superuser, new directories belong to Hive."""
+    """One file system. Deletions and moves are done as the superuser, new directories belong to Hive.
 
-    def __init__(self, host: Host, port: int = 9870, addresses: dict[str, str] | None = None) -> None:
-        self.host = host
+    `hosts` are those of the NameNodes; the active one is asked.
+    """
+
+    def __init__(self, hosts: Sequence[Host], port: int = 9870, addresses: dict[str, str] | None = None) -> None:
+        self._hosts = deque(hosts)
         self._port = port
         self._addresses = addresses or {}
         self._connection: http.client.HTTPConnection | None = None
         self._trashed: dict[str, str] = {}
+
+    @property
+    def host(self) -> Host:
+        """The host of the NameNode that was asked last."""
+        return self._hosts[0]
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
@@ -232,6 +241,19 @@ class Hdfs:
     def _call(self, method: str, path: str, operation: str, **options: str) -> Any:
         query = urllib.parse.urlencode({"op": operation, "user.name": SUPERUSER, **options})
         target = f"/webhdfs/v1{urllib.parse.quote(path)}?{query}"
+        for _ in range(len(self._hosts) - 1):
+            try:
+                return self._ask(method, target)
+            except HdfsError as error:
+                if error.name != "StandbyException":
+                    raise
+            except (OSError, http.client.HTTPException):
+                pass
+            self.close()
+            self._hosts.rotate(-1)
+        return self._ask(method, target)
+
+    def _ask(self, method: str, target: str) -> Any:
         for attempt in (1, 2):
             kept = self._connection is not None
             if self._connection is None:

@@ -51,7 +51,7 @@ class Warehouse:
     def __init__(self, lab: Lab, *, spark_settings: dict[str, str] | None = None) -> None:
         self.lab = lab
         addresses = {host.name: host.address for host in lab.hosts.values()}
-        self.hdfs = Hdfs(lab.one("namenode"), addresses=addresses)
+        self.hdfs = Hdfs(lab.group("namenode"), addresses=addresses)
         self.session = HiveSession(lab.one("server2").address)
         self.spark_session = SparkSession(lab.one("client"), spark_settings)
         self.database = MetastoreDatabase(lab)
@@ -59,7 +59,7 @@ class Warehouse:
         self.namenode = Service(lab.one("namenode"), "hadoop-hdfs-namenode")
         self.metastore = Service(lab.one("metastore"), "hive-metastore")
         self.server2 = Service(lab.one("server2"), "hive-server2")
-        self._namenode = NameNode([(lab.one("namenode").address, 8020)])
+        self._namenode = NameNode([(host.address, 8020) for host in lab.group("namenode")])
 
     @classmethod
     def find(cls, label: str = "lab") -> Warehouse:

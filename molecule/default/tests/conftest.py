@@ -1,4 +1,4 @@
-"""Which host answers which test (only those of a group, named by a mark or by the parameter `component`), and in which order."""
+"""Which host answers which test (only those of a group, named by a mark or by the parameter `component`)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ os.environ.pop("ANSIBLE_LOG_PATH", None)
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "group(name): the test is for the hosts of this group")
-    config.addinivalue_line(
-        "markers",
-        "computes: the test takes both processors for minutes, so it comes last, when other scenarios have ended",
-    )
 
 
 def _hosts_by_group(inventory: str) -> dict[str, set[str]]:
@@ -41,4 +37,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         else:
             others.append(item)
     config.hook.pytest_deselected(items=others)
-    items[:] = sorted(kept, key=lambda item: item.get_closest_marker("computes") is not None)
+    items[:] = kept
