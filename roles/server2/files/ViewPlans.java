@@ -68,7 +68,10 @@ public final class ViewPlans extends AbstractSemanticAnalyzerHook {
         return statement;
     }
 
-    /** Hive's client connects anew to a metastore that was restarted, but not for this call, which reports a lost connection otherwise. */
+    /**
+     * All views. After a lost connection, Hive's client connects again and repeats a call, but not this one: it hides the lost connection
+     * in a MetaException. Then a call that the client repeats goes first.
+     */
     private static List<Table> viewsOf(Hive hive) throws HiveException {
         try {
             return hive.getAllMaterializedViewObjectsForRewriting();

@@ -67,14 +67,15 @@ def find(context: Context, paths: Mapping[int, str], absent: Collection[str]) ->
 
 
 def _places(path: str, moves: Mapping[str, Recheck]) -> list[str]:
-    """Where moves of directories at or above a path took what lay there last, the likeliest place first.
+    """Where the directory may lie that lay last at a path, the place to look at first comes first.
 
-    That is where the last move took it, unless a directory further down had gone before: then the last move took nothing
-    from the path. NOWHERE, if it was deleted: what lies at that place by now is somebody else's.
+    The last move at or above the path took it along, unless an earlier move of a directory further down had taken it already:
+    then the last move found nothing at the path. NOWHERE, if it was deleted: what lies at that place by now is another one.
     """
     found: list[str] = []
     depth = 0
-    for one in sorted((moves[prefix] for prefix in prefixes(path) if prefix in moves), key=lambda one: -one.txid):
+    above = [moves[prefix] for prefix in prefixes(path) if prefix in moves]
+    for one in sorted(above, key=lambda one: one.txid, reverse=True):
         if len(one.path) < depth:
             continue
         depth = len(one.path)
