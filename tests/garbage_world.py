@@ -10,8 +10,8 @@ import pymysql
 
 from hopshive.config import CleanerConfig, Config, HdfsConfig
 from hopshive.database import Database, login, render
+from hopshive.database.locked import AGAIN
 from hopshive.garbage import Cleaner
-from hopshive.locked import AGAIN
 from hopshive.metrics import Metrics
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopshive.database import GIVEN, given, marks
-from hopshive.foreign_keys import ForeignKey, outgoing
+from hopshive.database.foreign_keys import ForeignKey, outgoing
 from hopshive.schema.cascades import INODE_KEY
 
 if TYPE_CHECKING:

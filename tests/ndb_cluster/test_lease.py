@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.database import DatabaseError, LostLease, Names, Server, render
+from hopshive.database.state import TABLES
 from hopshive.lease import Lease
-from hopshive.state import TABLES
 from tests.ndb import run_ndb, unpack_ndb
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from hopshive.database import Database, Names, Server, Transaction, marks
-from hopshive.locked import AGAIN, MOST_FAILED, Locked
+from hopshive.database.locked import AGAIN, MOST_FAILED, Locked
 from tests.metastore_rows import numbers
 from tests.ndb import run_ndb, unpack_ndb
 

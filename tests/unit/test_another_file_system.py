@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.daemon import Daemon
+from hopshive.database.state import write_setting
 from hopshive.errors import Refused
 from hopshive.leader import MirrorWork
 from hopshive.metrics import Metrics
 from hopshive.notify import Notifier
-from hopshive.state import write_setting
 from hopshive.worker import Duty
 from tests.mirror_world import World, empty_world
 

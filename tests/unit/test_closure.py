@@ -9,7 +9,7 @@ import pytest
 
 from hopshive import schema
 from hopshive.closure import ClosureError, collect, graph, parents_first, read, referred
-from hopshive.foreign_keys import ForeignKey
+from hopshive.database.foreign_keys import ForeignKey
 from tests.journal_world import World, open_world
 from tests.metastore_db import with_stock
 

@@ -23,12 +23,12 @@ from hopshive import worker as worker_module
 from hopshive.config import Config, DatabaseConfig
 from hopshive.daemon import Bell, Daemon
 from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, Names, Server, render
+from hopshive.database.state import TABLES
 from hopshive.errors import Refused
 from hopshive.metrics import Metrics
 from hopshive.namenode import NameNodeError, NameNodeUnavailable
 from hopshive.notify import Notifier
 from hopshive.request import Doing, Handler, RequestFailed
-from hopshive.state import TABLES
 from hopshive.worker import Backoff, Duty
 from tests.servers import MariaDB
 

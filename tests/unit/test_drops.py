@@ -11,9 +11,9 @@ import pytest
 
 from hopshive import owned
 from hopshive.database import Database, LostLease
+from hopshive.database.state import write_setting
 from hopshive.metrics import Metrics
 from hopshive.mirror.drops import CLOCKS, MOST, PATIENCE, SEEN, SETTLE, TABLES, Drops
-from hopshive.state import write_setting
 from tests.mirror_world import TRASH, World
 
 if TYPE_CHECKING:

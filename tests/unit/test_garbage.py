@@ -12,7 +12,7 @@ import pytest
 from pymysql.constants import ER
 
 from hopshive.database import LostLease
-from hopshive.foreign_keys import ForeignKey
+from hopshive.database.foreign_keys import ForeignKey
 from hopshive.garbage import GUARD, ReferencesError, counts
 from hopshive.garbage import cleaner as cleaning
 from hopshive.garbage.binlog import Source, sources

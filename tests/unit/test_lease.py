@@ -18,8 +18,8 @@ import pytest
 
 from hopshive import lease as lease_module
 from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, Names, Server, render
+from hopshive.database.state import TABLES
 from hopshive.lease import Lease, Renewal, Term
-from hopshive.state import TABLES
 from tests.servers import ROOT, MariaDB, run_mariadb, wait_until
 
 DATABASE = "lease_test"

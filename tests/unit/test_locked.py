@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from hopshive.database import Contention, Database, Transaction
-from hopshive.locked import AGAIN, FIRST, Locked
+from hopshive.database.locked import AGAIN, FIRST, Locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

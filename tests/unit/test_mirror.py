@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from hopshive.database.state import write_setting
 from hopshive.errors import Refused
 from hopshive.mirror import check, follow, held
-from hopshive.state import write_setting
 from tests.mirror_world import TRASH, World
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from hopshive import schema
 from hopshive.database import Database, Names, Server
-from hopshive.foreign_keys import ForeignKey
+from hopshive.database.foreign_keys import ForeignKey
 from hopshive.lease import Lease
 from hopshive.schema import session
 from hopshive.schema.cascades import ADDED, SHARED, to_cascade

@@ -10,7 +10,7 @@ import pymysql
 import pytest
 
 from hopshive import schema
-from hopshive.foreign_keys import outgoing
+from hopshive.database.foreign_keys import outgoing
 from hopshive.garbage import named
 from hopshive.schema import texts
 from hopshive.schema.stock_keys import stock_keys

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hopshive import state
 from hopshive.commands.ask import LOOK, NobodyLeads, printable
 from hopshive.commands.base import Site, site_options
+from hopshive.database import state
 from hopshive.lease import read_standing
 from hopshive.mirror import held
 from hopshive.mirror.tree import decoded, encoded, prefixes

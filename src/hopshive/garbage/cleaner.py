@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hopshive.database import GIVEN, Contention, given
+from hopshive.database.locked import AGAIN as LOCKED_AGAIN
+from hopshive.database.locked import Locked
 from hopshive.garbage.inodes import Inodes
 from hopshive.garbage.named import Names
 from hopshive.garbage.orphans import read_orphans
@@ -26,8 +28,6 @@ from hopshive.garbage.references import read_kinds
 from hopshive.garbage.rows import Rows
 from hopshive.garbage.scratch import Scratch
 from hopshive.garbage.subject import Collected
-from hopshive.locked import AGAIN as LOCKED_AGAIN
-from hopshive.locked import Locked
 from hopshive.mirror import origin
 from hopshive.namenode import NameNodeError
 

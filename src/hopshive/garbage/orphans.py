@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hopshive.database import marks
-from hopshive.foreign_keys import outgoing
+from hopshive.database.foreign_keys import outgoing
 from hopshive.garbage.references import leading_indexes, plain
 from hopshive.garbage.subject import Collected, Page
 from hopshive.schema.cascades import INODE_KEY
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hopshive.database import Transaction
-    from hopshive.foreign_keys import ForeignKey
+    from hopshive.database.foreign_keys import ForeignKey
 
     # Which of the keys, and what the row's columns of it hold.
     Orphan = tuple[int, tuple[Any, ...]]

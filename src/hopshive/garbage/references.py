@@ -10,13 +10,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hopshive.foreign_keys import incoming
+from hopshive.database.foreign_keys import incoming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from hopshive.database import Transaction
-    from hopshive.foreign_keys import ForeignKey
+    from hopshive.database.foreign_keys import ForeignKey
 
 _PLAIN = re.compile(r"[A-Za-z0-9_$]+(\.[A-Za-z0-9_$]+)?")
 

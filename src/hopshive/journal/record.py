@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from hopshive import state
 from hopshive.closure import chunks
-from hopshive.database import marks
+from hopshive.database import marks, state
 from hopshive.paths import normal, path_hash
 from hopshive.wording import counted
 

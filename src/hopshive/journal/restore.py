@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from hopshive.closure import Graph, Table
     from hopshive.database import Row, Transaction
-    from hopshive.foreign_keys import ForeignKey
+    from hopshive.database.foreign_keys import ForeignKey
     from hopshive.journal.removal import Kind
 
 _KINDS: tuple[Kind, ...] = ("database", "table", "partition")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hopshive.locked import Locked
+from hopshive.database.locked import Locked
 from hopshive.mirror.tree import ROOT, Found, Known, prefixes
 from hopshive.paths import FileSystem, has_twin, path_hash
 

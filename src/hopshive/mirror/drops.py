@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING
 
 from hopshive import health, owned
 from hopshive.database import marks
+from hopshive.database.state import read_setting, write_setting
 from hopshive.locations import is_referred_to
 from hopshive.mirror.tree import decoded
 from hopshive.namenode import NameNodeError, NameNodeUnavailable
 from hopshive.paths import TRASH
-from hopshive.state import read_setting, write_setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

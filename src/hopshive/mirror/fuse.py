@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hopshive.database import marks
+from hopshive.database.state import read_setting, write_setting
 from hopshive.mirror.tree import encoded
 from hopshive.paths import is_below
-from hopshive.state import read_setting, write_setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

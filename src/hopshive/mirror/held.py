@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hopshive import state
+from hopshive.database import state
 from hopshive.mirror.rechecks import NOWHERE
 from hopshive.mirror.tree import decoded, encoded, rows_of, subtree
 

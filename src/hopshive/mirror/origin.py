@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hopshive.database.state import read_setting, write_setting
 from hopshive.errors import Refused
-from hopshive.state import read_setting, write_setting
 
 if TYPE_CHECKING:
     from hopshive.config import Config

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from hopshive import journal, state
+from hopshive import journal
 from hopshive.closure import chunks
-from hopshive.database import marks
+from hopshive.database import marks, state
 from hopshive.mirror.tree import MISSING, decoded, encoded, requeue
 from hopshive.paths import MOST_BYTES, is_too_long
 

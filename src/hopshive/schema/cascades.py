@@ -15,7 +15,7 @@ from hopshive.schema.errors import SchemaError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hopshive.foreign_keys import ForeignKey
+    from hopshive.database.foreign_keys import ForeignKey
 
 # Of every object that we add to the metastore's database.
 PREFIX = "hopshive_"

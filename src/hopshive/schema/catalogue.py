@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hopshive.foreign_keys import ForeignKey, outgoing
+from hopshive.database.foreign_keys import ForeignKey, outgoing
 from hopshive.schema.cascades import DATABASE_KEY, INODE_KEY, in_one_piece
 from hopshive.schema.doubles import beyond
 from hopshive.schema.errors import SchemaError

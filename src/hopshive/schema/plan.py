@@ -9,9 +9,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from hopshive import state
-from hopshive.database import Names, render
-from hopshive.foreign_keys import ForeignKey
+from hopshive.database import Names, render, state
+from hopshive.database.foreign_keys import ForeignKey
 from hopshive.schema import triggers
 from hopshive.schema.cascades import (
     ADDED,

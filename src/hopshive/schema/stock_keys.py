@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hopshive.foreign_keys import ForeignKey
+from hopshive.database.foreign_keys import ForeignKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
