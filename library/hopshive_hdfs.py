@@ -151,7 +151,7 @@ from typing import Any
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
-    from hopshive import webhdfs
+    from hopshive.hdfs import webhdfs
 
 
 def mode_of(text: str | None, path: str) -> str | None:

@@ -67,7 +67,7 @@ seconds:
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
-    from hopshive import webhdfs
+    from hopshive.hdfs import webhdfs
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from hopshive import journal, schema
 from hopshive.database import Transaction
+from hopshive.hdfs.paths import FileSystem
 from hopshive.journal import Cause
-from hopshive.paths import FileSystem
 from tests.metastore_db import Metastore, own_names, stock_metastore
 from tests.metastore_rows import URI, Writer, dump, wipe
 

@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hopshive.config import Config, DatabaseConfig, HdfsConfig, MirrorConfig
+from hopshive.hdfs.namenode import NameNode
 from hopshive.metrics import Metrics
 from hopshive.mirror import Mirror, loop
 from hopshive.mirror.check import differences
-from hopshive.namenode import NameNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -15,7 +15,7 @@ import yaml
 from hopshive.access import denial
 from hopshive.database import Names, Server
 from hopshive.errors import Refused
-from hopshive.paths import FileSystem, authority
+from hopshive.hdfs.paths import FileSystem, authority
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,8 +14,8 @@ import socket
 import time
 from typing import TYPE_CHECKING
 
+from hopshive.hdfs.namenode import NameNode, NameNodeError
 from hopshive.health import ATTEMPT_TIMEOUT, NoAnswer, bean
-from hopshive.namenode import NameNode, NameNodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

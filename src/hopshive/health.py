@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hopshive.components import COMPONENTS
-from hopshive.namenode.rpc import Call, ConnectionLostError, NotHadoopError, RemoteError, answer_of
+from hopshive.hdfs.namenode.rpc import Call, ConnectionLostError, NotHadoopError, RemoteError, answer_of
 from hopshive.thrift_wire import Closed, Fields, SocketStream, ThriftError, TType, call
 
 if TYPE_CHECKING:

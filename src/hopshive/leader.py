@@ -9,11 +9,11 @@ from hopshive import journal, schema
 from hopshive.database import Database
 from hopshive.garbage import Cleaner
 from hopshive.garbage.binlog import Follower
+from hopshive.hdfs.namenode import NameNode, report
 from hopshive.lease import monotonic
 from hopshive.mirror import Mirror, origin
 from hopshive.mirror.drops import Drops
 from hopshive.mirror.restoring import restore
-from hopshive.namenode import NameNode, report
 from hopshive.request import Doing, RequestFailed
 from hopshive.wording import counted, nothing_to_restore
 from hopshive.worker import Duty

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hopshive.paths import is_below
+from hopshive.hdfs.paths import is_below
 
 if TYPE_CHECKING:
     from hopshive.database import Database
-    from hopshive.paths import FileSystem
+    from hopshive.hdfs.paths import FileSystem
 
 
 def is_referred_to(database: Database, file_system: FileSystem, path: str, inode: int) -> bool:

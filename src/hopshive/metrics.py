@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Info, disable_c
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hopshive.namenode import Report
+    from hopshive.hdfs.namenode import Report
 
 # A second series beside each counter, of which nobody makes use.
 disable_created_metrics()  # type: ignore[no-untyped-call]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from hopshive.database import Database, DatabaseError
 from hopshive.errors import Refused
+from hopshive.hdfs.namenode import NameNodeError, report
 from hopshive.lease import Standing, read_standing
 from hopshive.mirror import fuse, origin, rechecks
 from hopshive.mirror.loop import counts
-from hopshive.namenode import NameNodeError, report
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from hopshive.config import Config
     from hopshive.database import Transaction
+    from hopshive.hdfs.namenode import NameNode, Report
     from hopshive.mirror.rechecks import Moved
-    from hopshive.namenode import NameNode, Report
 
 # States of rechecks in which they wait for a human.
 FOR_HUMANS = ("held", "reported")

@@ -13,13 +13,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hopshive.paths import is_below
+from hopshive.hdfs.paths import is_below
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from hopshive.hdfs.namenode import NameNode
     from hopshive.journal import Entry, Removal
-    from hopshive.namenode import NameNode
 
 
 class CannotUndo(Exception):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 from hopshive import request
 from hopshive.database import Contention, DatabaseError, DatabaseUnavailable, LostLease
 from hopshive.errors import Refused
+from hopshive.hdfs.namenode import AnotherFileSystem, NameNodeError, NameNodeUnavailable
 from hopshive.lease import monotonic
-from hopshive.namenode import AnotherFileSystem, NameNodeError, NameNodeUnavailable
 from hopshive.request import RequestFailed
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import itertools
 import uuid
 from typing import TYPE_CHECKING
 
-from hopshive.namenode.rpc import Call, Connection, RemoteError
-from hopshive.namenode.wire import encode
+from hopshive.hdfs.namenode.rpc import Call, Connection, RemoteError
+from hopshive.hdfs.namenode.wire import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from hopshive.bench import Measurement, show
-from hopshive.namenode import NameNode
-from hopshive.namenode.rpc import Call, Connection, RemoteError
-from hopshive.namenode.wire import encode
+from hopshive.hdfs.namenode import NameNode
+from hopshive.hdfs.namenode.rpc import Call, Connection, RemoteError
+from hopshive.hdfs.namenode.wire import encode
 from tests.servers import Hdfs, connect, hadoop_classpath, run_hdfs, unpack
 
 LOOP = Path(__file__).with_name("InotifyLoop.java")

@@ -46,7 +46,7 @@ from tests.warehouse.hiveserver2 import HiveSession
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hopshive.namenode import NameNode
+    from hopshive.hdfs.namenode import NameNode
     from hopshive.request import Kind, Request
 
 MARIADB = [

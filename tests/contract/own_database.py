@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hopshive.paths import FileSystem
+from hopshive.hdfs.paths import FileSystem
 
 if TYPE_CHECKING:
     from tests.contract.footprint import Footprint

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hopshive.namenode import NameNodeError, NameNodeUnavailable
+from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
 from tests.faults.site import PORTS
 from tests.warehouse.hiveserver2 import HiveError, HiveSession
 from tests.warehouse.spark import SparkError, SparkSession
@@ -24,7 +24,7 @@ from tests.warehouse.spark import SparkError, SparkSession
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hopshive.namenode import NameNode
+    from hopshive.hdfs.namenode import NameNode
     from tests.faults.calls import Record
     from tests.warehouse.hosts import Host
 

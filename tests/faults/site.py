@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from hopshive import health
 from hopshive.components import COMPONENTS
+from hopshive.hdfs.namenode import NameNode
 from hopshive.lost_hosts import Master, ResourceManager
-from hopshive.namenode import NameNode
 from tests.warehouse.cleaner import Cleaner
 from tests.warehouse.service import Service
 

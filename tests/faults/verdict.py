@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from hopshive.paths import PLACEHOLDER
+from hopshive.hdfs.paths import PLACEHOLDER
 from tests.warehouse.hosts import CommandError
 
 if TYPE_CHECKING:

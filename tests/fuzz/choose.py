@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hopshive.paths import is_below
+from hopshive.hdfs.paths import is_below
 from tests.fuzz.objects import MANAGED
 from tests.fuzz.steps import Step
 

@@ -7,7 +7,7 @@ import time
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
-from hopshive.paths import is_below
+from hopshive.hdfs.paths import is_below
 from tests.fuzz.objects import EXTERNAL, MANAGED
 from tests.fuzz.steps import Outcome
 from tests.warehouse import CommandError, HdfsError, HiveError, NotQuiet, SparkError

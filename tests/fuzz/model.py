@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
-from hopshive.paths import is_below
+from hopshive.hdfs.paths import is_below
 from tests.fuzz.files import Files
 from tests.fuzz.objects import Constraint, Database, Entry, Partition, Table, Values
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from hopshive.namenode import report
+from hopshive.hdfs.namenode import report
 from tests.live_site import LEASE, Site, run_site
 from tests.mirror_world import TRASH
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hopshive.webhdfs import (
+from hopshive.hdfs.webhdfs import (
     Delete,
     MakeDirectory,
     Operation,

@@ -29,11 +29,11 @@ from hopshive import closure, journal, schema
 from hopshive import request as requests
 from hopshive.config import MirrorConfig
 from hopshive.database import Contention, DatabaseUnavailable, Transaction, render
+from hopshive.hdfs.namenode import ROOT_ID, NameNode
 from hopshive.journal.content import decode
 from hopshive.metrics import Metrics
 from hopshive.mirror import Mirror
 from hopshive.mirror.restoring import restore
-from hopshive.namenode import ROOT_ID, NameNode
 from tests.crash_steps import Connection, Steps, counted
 from tests.metastore_db import Metastore, with_schema, with_stock
 from tests.mirror_world import TRASH, World, empty_world

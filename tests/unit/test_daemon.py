@@ -25,8 +25,8 @@ from hopshive.daemon import Bell, Daemon
 from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, Names, Server, render
 from hopshive.database.state import TABLES
 from hopshive.errors import Refused
+from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
 from hopshive.metrics import Metrics
-from hopshive.namenode import NameNodeError, NameNodeUnavailable
 from hopshive.notify import Notifier
 from hopshive.request import Doing, Handler, RequestFailed
 from hopshive.worker import Backoff, Duty

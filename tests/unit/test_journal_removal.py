@@ -13,9 +13,9 @@ import pytest
 
 from hopshive import closure, journal
 from hopshive.database import Transaction
+from hopshive.hdfs.paths import path_hash
 from hopshive.journal import Removed
 from hopshive.journal.content import decode
-from hopshive.paths import path_hash
 from tests.journal_world import FS, Interrupted, World, interrupt_at, open_world
 from tests.metastore_rows import URI
 

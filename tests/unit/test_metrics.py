@@ -10,8 +10,8 @@ from importlib.metadata import version
 import pytest
 from prometheus_client import generate_latest
 
+from hopshive.hdfs.namenode.report import DataNode, Replica, Report, Space
 from hopshive.metrics import EndpointError, Metrics
-from hopshive.namenode.report import DataNode, Replica, Report, Space
 from tests.servers import free_port
 
 NAMES = {

@@ -11,10 +11,10 @@ import pytest
 from hopshive.database import DatabaseError, DatabaseUnavailable, Transaction
 from hopshive.database.state import write_setting
 from hopshive.errors import Refused
+from hopshive.hdfs.namenode import MissingEdits
 from hopshive.leader import MirrorWork
 from hopshive.mirror import binding, compare, follow, loop, recheck, restoring
 from hopshive.mirror.context import look
-from hopshive.namenode import MissingEdits
 from tests.mirror_world import TRASH, World
 
 if TYPE_CHECKING:

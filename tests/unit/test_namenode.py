@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive.namenode import (
+from hopshive.hdfs.namenode import (
     ROOT_ID,
     Entry,
     Event,
@@ -19,7 +19,7 @@ from hopshive.namenode import (
     NameNodeError,
     NameNodeUnavailable,
 )
-from hopshive.webhdfs import WebHdfs
+from hopshive.hdfs.webhdfs import WebHdfs
 from tests.servers import connect, free_port
 
 if TYPE_CHECKING:

@@ -11,10 +11,19 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from hopshive.namenode import Entry, Event, MissingEdits, NameNode, NameNodeError, NameNodeUnavailable
-from hopshive.namenode.events import decode
-from hopshive.namenode.rpc import GREETING
-from hopshive.namenode.wire import Message, WireError, delimited, encode, fields, read_delimited, varint, zigzag
+from hopshive.hdfs.namenode import Entry, Event, MissingEdits, NameNode, NameNodeError, NameNodeUnavailable
+from hopshive.hdfs.namenode.events import decode
+from hopshive.hdfs.namenode.rpc import GREETING
+from hopshive.hdfs.namenode.wire import (
+    Message,
+    WireError,
+    delimited,
+    encode,
+    fields,
+    read_delimited,
+    varint,
+    zigzag,
+)
 from tests.servers import free_port
 
 STANDBY = (

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hopshive import journal
+from hopshive.hdfs.namenode import MissingEdits
 from hopshive.mirror import follow, loop, recheck, restoring
-from hopshive.namenode import MissingEdits
 from tests.mirror_world import TRASH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hopshive.namenode import EventBatches
+    from hopshive.hdfs.namenode import EventBatches
     from tests.mirror_world import World
 
 ALL = {"d", "d.t", "d.t/p=0", "d.t/p=1", "d.t/p=2"}

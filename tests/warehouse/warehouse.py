@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 import yaml
 
-from hopshive.namenode import NameNode, NameNodeError
+from hopshive.hdfs.namenode import NameNode, NameNodeError
 from tests.warehouse.cleaner import Cleaner, Difference, merged
 from tests.warehouse.database import MetastoreDatabase, Row
 from tests.warehouse.hdfs import Hdfs

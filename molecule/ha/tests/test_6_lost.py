@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.edits import wait_taken
+from hopshive.hdfs.namenode import NameNode
 from hopshive.health import NoAnswer
-from hopshive.namenode import NameNode
 from tests.faults.catalogue import comes
 from tests.faults.site import PORTS
 

@@ -15,9 +15,9 @@ from rich.table import Table
 from hopshive import journal, request
 from hopshive.commands.base import ERROR, NO_LEADER, OK, Site, moment, site_options
 from hopshive.database import Database, DatabaseUnavailable
+from hopshive.hdfs.namenode import NameNodeUnavailable
 from hopshive.lease import read_standing
 from hopshive.mirror import rechecks
-from hopshive.namenode import NameNodeUnavailable
 from hopshive.wording import counted, nothing_to_restore, unknown_removal
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from hopshive.access import denial
 from hopshive.artifacts.errors import ArtifactError
 from hopshive.database import Database, DatabaseError, Server
 from hopshive.errors import Refused
-from hopshive.namenode import NameNode, NameNodeError
+from hopshive.hdfs.namenode import NameNode, NameNodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

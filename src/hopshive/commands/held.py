@@ -12,8 +12,8 @@ from rich.table import Table
 from hopshive.commands.ask import ask, end, shown
 from hopshive.commands.base import Site, moment, site_options
 from hopshive.commands.journal import cause_of
+from hopshive.hdfs.paths import normal
 from hopshive.mirror.held import read, shown_until
-from hopshive.paths import normal
 from hopshive.wording import counted
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from rich.table import Table
 from hopshive import journal as records
 from hopshive.commands.ask import shown
 from hopshive.commands.base import Site, moment, site_options
-from hopshive.namenode import NameNodeError
-from hopshive.paths import in_trash
+from hopshive.hdfs.namenode import NameNodeError
+from hopshive.hdfs.paths import in_trash
 from hopshive.undo import lies_now
 from hopshive.wording import counted
 

@@ -14,7 +14,7 @@ from hopshive.commands.base import DIFFERENCES, ERROR, NO_LEADER, OK, Site, comp
 from hopshive.wording import counted, size
 
 if TYPE_CHECKING:
-    from hopshive.namenode.report import Replica
+    from hopshive.hdfs.namenode.report import Replica
     from hopshive.status import Status
 
 

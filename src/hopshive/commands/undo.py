@@ -10,10 +10,10 @@ import click
 from hopshive import journal
 from hopshive.commands.ask import LOOK, NobodyLeads, ask, printable
 from hopshive.commands.base import Site, site_options
+from hopshive.hdfs.paths import is_below, normal
 from hopshive.lease import read_standing
 from hopshive.mirror import held, rechecks
 from hopshive.mirror.identity import GONE
-from hopshive.paths import is_below, normal
 from hopshive.undo import CannotUndo, carry_out, plan
 from hopshive.wording import counted, unknown_removal
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from hopshive.database import Database
+    from hopshive.hdfs.namenode import NameNode
     from hopshive.journal import Entry
     from hopshive.mirror.held import Held
-    from hopshive.namenode import NameNode
     from hopshive.undo import Plan
 
 

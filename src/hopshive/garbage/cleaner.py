@@ -28,8 +28,8 @@ from hopshive.garbage.references import read_kinds
 from hopshive.garbage.rows import Rows
 from hopshive.garbage.scratch import Scratch
 from hopshive.garbage.subject import Collected
+from hopshive.hdfs.namenode import NameNodeError
 from hopshive.mirror import origin
-from hopshive.namenode import NameNodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from hopshive.config import Config
     from hopshive.database import Database, Transaction
     from hopshive.garbage.subject import Subject
+    from hopshive.hdfs.namenode import NameNode
     from hopshive.metrics import Metrics
-    from hopshive.namenode import NameNode
 
 log = logging.getLogger(__name__)
 

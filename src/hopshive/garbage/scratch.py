@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hopshive.database import Database
-    from hopshive.namenode import Entry, NameNode
-    from hopshive.paths import FileSystem
+    from hopshive.hdfs.namenode import Entry, NameNode
+    from hopshive.hdfs.paths import FileSystem
 
 
 class Scratch:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hopshive.closure import chunks
 from hopshive.database import marks, state
-from hopshive.paths import normal, path_hash
+from hopshive.hdfs.paths import normal, path_hash
 from hopshive.wording import counted
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from hopshive.closure import (
     weights,
 )
 from hopshive.database import DatabaseError, marks
+from hopshive.hdfs.paths import path_hash
 from hopshive.journal.content import encode, fragment
-from hopshive.paths import path_hash
 from hopshive.transactional import Scope, replaced
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from hopshive.closure import Table
     from hopshive.database import Transaction
-    from hopshive.paths import FileSystem
+    from hopshive.hdfs.paths import FileSystem
 
 Kind = Literal["partition", "table", "database"]
 # Bytes of journal.name; what is longer is cut there, and whole in the content.

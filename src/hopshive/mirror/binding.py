@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from hopshive import owned
 from hopshive.database import marks
 from hopshive.errors import Refused
+from hopshive.hdfs.paths import MOST_BYTES
 from hopshive.mirror import rechecks
 from hopshive.mirror.context import look
 from hopshive.mirror.rechecks import Recheck
 from hopshive.mirror.tree import MISSING, NOT_OURS, bind, lock, mark, write_chains
-from hopshive.paths import MOST_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

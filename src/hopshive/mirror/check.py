@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hopshive.config import Config
     from hopshive.database import Database, Row, Transaction
-    from hopshive.namenode import NameNode
+    from hopshive.hdfs.namenode import NameNode
 
 Kind = Literal["no directory", "not bound", "bound elsewhere", "no metadata", "garbage"]
 PAGE = 5000

@@ -12,13 +12,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hopshive import owned
+from hopshive.hdfs.paths import is_below
 from hopshive.mirror import fuse, rechecks
 from hopshive.mirror.binding import note_missing
 from hopshive.mirror.context import look
 from hopshive.mirror.recheck import MANY_AGAIN
 from hopshive.mirror.rechecks import Recheck
 from hopshive.mirror.tree import MISSING, NOT_OURS, Key, decoded, lock, prefixes, requeue, rows_of
-from hopshive.paths import is_below
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

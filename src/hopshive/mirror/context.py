@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hopshive.database.locked import Locked
+from hopshive.hdfs.paths import FileSystem, has_twin, path_hash
 from hopshive.mirror.tree import ROOT, Found, Known, prefixes
-from hopshive.paths import FileSystem, has_twin, path_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hopshive.config import Config
     from hopshive.database import Database
+    from hopshive.hdfs.namenode import NameNode
     from hopshive.metrics import Metrics
-    from hopshive.namenode import NameNode
 
 
 @dataclass

@@ -27,18 +27,18 @@ from typing import TYPE_CHECKING
 from hopshive import health, owned
 from hopshive.database import marks
 from hopshive.database.state import read_setting, write_setting
+from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
+from hopshive.hdfs.paths import TRASH
 from hopshive.locations import is_referred_to
 from hopshive.mirror.tree import decoded
-from hopshive.namenode import NameNodeError, NameNodeUnavailable
-from hopshive.paths import TRASH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hopshive.config import Config
     from hopshive.database import Database, Transaction
+    from hopshive.hdfs.namenode import Entry, NameNode
     from hopshive.metrics import Metrics
-    from hopshive.namenode import Entry, NameNode
 
 log = logging.getLogger(__name__)
 

@@ -11,17 +11,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from hopshive.closure import chunks
+from hopshive.hdfs.paths import in_trash, is_below
 from hopshive.mirror import rechecks
 from hopshive.mirror.rechecks import Recheck
 from hopshive.mirror.tree import rows_of
-from hopshive.paths import in_trash, is_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hopshive.database import Transaction
+    from hopshive.hdfs.namenode import Event
     from hopshive.mirror.context import Context
-    from hopshive.namenode import Event
 
 
 @dataclass(frozen=True, slots=True)

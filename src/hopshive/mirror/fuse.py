@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from hopshive.database import marks
 from hopshive.database.state import read_setting, write_setting
+from hopshive.hdfs.paths import is_below
 from hopshive.mirror.tree import encoded
-from hopshive.paths import is_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -24,10 +24,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hopshive.closure import chunks
+from hopshive.hdfs.paths import is_below, was_trashed
 from hopshive.mirror import rechecks
 from hopshive.mirror.context import look
 from hopshive.mirror.tree import prefixes
-from hopshive.paths import is_below, was_trashed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 
 from hopshive import journal, schema
 from hopshive.database import Contention, DatabaseError, DatabaseUnavailable
+from hopshive.hdfs.namenode import MissingEdits
 from hopshive.mirror import binding, follow, fuse, held, identity, origin, recheck, rechecks, restoring, writers
 from hopshive.mirror.compare import Comparison
 from hopshive.mirror.context import Context
 from hopshive.mirror.tree import MISSING, decoded
-from hopshive.namenode import MissingEdits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hopshive.config import Config
     from hopshive.database import Database, Transaction
+    from hopshive.hdfs.namenode import EventBatches, NameNode
     from hopshive.metrics import Metrics
     from hopshive.mirror.rechecks import Recheck
-    from hopshive.namenode import EventBatches, NameNode
 
 log = logging.getLogger(__name__)
 # Batches of the queue that are bound in one turn before events are looked at.

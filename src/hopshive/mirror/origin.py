@@ -10,7 +10,7 @@ from hopshive.errors import Refused
 if TYPE_CHECKING:
     from hopshive.config import Config
     from hopshive.database import Transaction
-    from hopshive.namenode import Identity
+    from hopshive.hdfs.namenode import Identity
 
 
 def check(tx: Transaction, config: Config, place: str, identity: Identity) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from hopshive import journal, owned
 from hopshive.database import marks
+from hopshive.hdfs.paths import in_trash
 from hopshive.journal import Cause
 from hopshive.mirror import fuse, identity, rechecks
 from hopshive.mirror.binding import read_homes, settle, settle_database
@@ -38,7 +39,6 @@ from hopshive.mirror.tree import (
     with_children,
     write_chains,
 )
-from hopshive.paths import in_trash
 from hopshive.wording import counted
 
 if TYPE_CHECKING:

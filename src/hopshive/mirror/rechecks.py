@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from hopshive import journal
 from hopshive.closure import chunks
 from hopshive.database import marks, state
+from hopshive.hdfs.paths import MOST_BYTES, is_too_long
 from hopshive.mirror.tree import MISSING, decoded, encoded, requeue
-from hopshive.paths import MOST_BYTES, is_too_long
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

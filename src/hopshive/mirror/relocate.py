@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from hopshive.database import GIVEN, given, marks
+from hopshive.hdfs.paths import is_below
 from hopshive.mirror import rechecks
 from hopshive.mirror.binding import read_homes
 from hopshive.mirror.context import look
 from hopshive.mirror.tree import lock
-from hopshive.paths import is_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

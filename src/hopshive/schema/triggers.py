@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hopshive.paths import PLACEHOLDER
+from hopshive.hdfs.paths import PLACEHOLDER
 from hopshive.schema.cascades import PREFIX
 from hopshive.schema.catalogue import Column, Trigger
 
@@ -132,7 +132,7 @@ def resolving(
 
 
 def path_of(location: str, uris: Iterable[str]) -> str:
-    """An SQL expression: the path of a location, or NULL if it lies on none of `uris` (hopshive.paths.FileSystem.path_of)."""
+    """An SQL expression: the path of a location, or NULL if it lies on none of `uris` (FileSystem.path_of)."""
     cases = [
         f"WHEN RIGHT({location}, {len(PLACEHOLDER)}) = '{PLACEHOLDER}' THEN NULL",
         f"WHEN LEFT({location}, 1) = '/' THEN {location}",

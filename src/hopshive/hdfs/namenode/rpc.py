@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hopshive.namenode.wire import Message, WireError, delimited, encode, read_delimited, zigzag
+from hopshive.hdfs.namenode.wire import Message, WireError, delimited, encode, read_delimited, zigzag
 
 CLIENT_PROTOCOL = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 NAMENODE_PROTOCOL = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hopshive.namenode.errors import NameNodeError
+from hopshive.hdfs.namenode.errors import NameNodeError
 
 VARINT, I64, LEN, I32 = 0, 1, 2, 5
 

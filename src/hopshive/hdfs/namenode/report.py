@@ -13,8 +13,8 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hopshive.namenode.client import shown
-from hopshive.namenode.rpc import (
+from hopshive.hdfs.namenode.client import shown
+from hopshive.hdfs.namenode.rpc import (
     CLIENT_PROTOCOL,
     HA_PROTOCOL,
     Answer,
@@ -24,7 +24,7 @@ from hopshive.namenode.rpc import (
     NotHadoopError,
     RemoteError,
 )
-from hopshive.namenode.wire import Message, WireError, encode
+from hopshive.hdfs.namenode.wire import Message, WireError, encode
 from hopshive.wording import counted, size
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from hopshive.namenode.wire import Message, fields, signed
+from hopshive.hdfs.namenode.wire import Message, fields, signed
 
 # EventType of inotify.proto; CLOSE 1, APPEND 2, METADATA 4 and TRUNCATE 6 never concern a directory's place.
 CREATE, RENAME, UNLINK = 0, 3, 5

@@ -12,10 +12,10 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hopshive.namenode import events as inotify
-from hopshive.namenode.errors import AnotherFileSystem, MissingEdits, NameNodeError, NameNodeUnavailable
-from hopshive.namenode.events import EventBatches
-from hopshive.namenode.rpc import (
+from hopshive.hdfs.namenode import events as inotify
+from hopshive.hdfs.namenode.errors import AnotherFileSystem, MissingEdits, NameNodeError, NameNodeUnavailable
+from hopshive.hdfs.namenode.events import EventBatches
+from hopshive.hdfs.namenode.rpc import (
     CLIENT_PROTOCOL,
     NAMENODE_PROTOCOL,
     Answer,
@@ -25,7 +25,7 @@ from hopshive.namenode.rpc import (
     NotHadoopError,
     RemoteError,
 )
-from hopshive.namenode.wire import Message, encode
+from hopshive.hdfs.namenode.wire import Message, encode
 
 # The inode of "/" on every HDFS (INodeId.ROOT_INODE_ID).
 ROOT_ID = 16385
@@ -79,7 +79,7 @@ class NameNode:
     whoever wants to wait longer calls again. Once `identity` was asked, a NameNode of another file system is refused.
 
     All methods raise NameNodeUnavailable if none can answer now, NameNodeError if one refuses or is none at all. Paths are
-    absolute and normal, as `hopshive.paths.normal` makes them; names that are no UTF-8 hold lone surrogates (surrogateescape).
+    absolute and normal, as `paths.normal` makes them; names that are no UTF-8 hold lone surrogates (surrogateescape).
     """
 
     def __init__(self, addresses: Sequence[tuple[str, int]], user: str = "hdfs", timeout: float = 10.0) -> None:

@@ -1,0 +1,1 @@
+"""HDFS without a JVM: paths and locations, the NameNode's RPC, WebHDFS."""
