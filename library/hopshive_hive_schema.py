@@ -134,8 +134,8 @@ mutex_rows:
 from ansible.module_utils.hopshive_module import LOGIN, importing, login, start
 
 with importing:
-    from hopshive import hive_schema
     from hopshive.database import Server
+    from hopshive.metastore import schematool
     from hopshive.schema.plan import HIVE_SCHEMA
 
 
@@ -153,13 +153,13 @@ def main() -> None:
     )
     parameters = module.params
     server = Server(database=parameters["database"], **login(parameters))
-    tool = hive_schema.SchemaTool(parameters["schematool"], parameters["config_dir"])
+    tool = schematool.SchemaTool(parameters["schematool"], parameters["config_dir"])
     path = ""
     try:
-        todo = hive_schema.plan(server, parameters["scripts_dir"], parameters["dump_dir"], parameters["dump_command"])
+        todo = schematool.plan(server, parameters["scripts_dir"], parameters["dump_dir"], parameters["dump_command"])
         if not module.check_mode:
-            path = hive_schema.carry_out(todo, server, tool, parameters["dump_dir"], parameters["dump_command"])
-    except hive_schema.SchemaError as error:
+            path = schematool.carry_out(todo, server, tool, parameters["dump_dir"], parameters["dump_command"])
+    except schematool.SchemaError as error:
         module.fail_json(msg=str(error))
     module.exit_json(
         changed=todo.action != "none" or bool(todo.mutex_rows),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hopshive.components import COMPONENTS
 from hopshive.hdfs.namenode.rpc import Call, ConnectionLostError, NotHadoopError, RemoteError, answer_of
-from hopshive.thrift_wire import Closed, Fields, SocketStream, ThriftError, TType, call
+from hopshive.metastore.thrift import Closed, Fields, SocketStream, ThriftError, TType, call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopshive.health import NoAnswer, call_metastore
-from hopshive.thrift_wire import TType
+from hopshive.metastore.thrift import TType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from hopshive.thrift_wire import SocketStream, ThriftError, call
+from hopshive.metastore.thrift import SocketStream, ThriftError, call
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Any
 
-from hopshive.thrift_wire import Fields, TType, call
+from hopshive.metastore.thrift import Fields, TType, call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from hopshive.thrift_wire import Fields, TType
+from hopshive.metastore.thrift import Fields, TType
 from tests.bench.thrift_metastore import storage_descriptor
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pytest
 
 from hopshive import schema
 from hopshive.database import Server
-from hopshive.hive_schema import (
+from hopshive.metastore.schematool import (
     MUTEX_KEYS,
     Found,
     Plan,

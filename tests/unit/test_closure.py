@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive import schema
-from hopshive.closure import ClosureError, collect, graph, parents_first, read, referred
 from hopshive.database.foreign_keys import ForeignKey
+from hopshive.metastore.closure import ClosureError, collect, graph, parents_first, read, referred
 from tests.journal_world import World, open_world
 from tests.metastore_db import with_stock
 
@@ -132,7 +132,7 @@ def test_a_table_of_the_site_goes_and_comes_back_too(world: World, monkeypatch: 
             write.insert("site", tbl=table.id, note=None, at=None, price="-12345678901234.56789", size=0.1)
         before = world.dump()
         # The keys were read before there was that table.
-        monkeypatch.setattr("hopshive.closure.FRESH", 0.0)
+        monkeypatch.setattr("hopshive.metastore.closure.FRESH", 0.0)
         world.remove(table)
         assert "site" not in world.dump()
         assert world.restore().conflicts == []

@@ -25,12 +25,13 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from hopshive import closure, journal, schema
+from hopshive import journal, schema
 from hopshive import request as requests
 from hopshive.config import MirrorConfig
 from hopshive.database import Contention, DatabaseUnavailable, Transaction, render
 from hopshive.hdfs.namenode import ROOT_ID, NameNode
 from hopshive.journal.content import decode
+from hopshive.metastore import closure
 from hopshive.metrics import Metrics
 from hopshive.mirror import Mirror
 from hopshive.mirror.restoring import restore
@@ -252,7 +253,7 @@ NAME = attrgetter("name")
 def quick_start(monkeypatch: pytest.MonkeyPatch) -> None:
     # What reads the whole schema at each start is no subject here.
     monkeypatch.setattr("hopshive.mirror.loop.schema.check", lambda *_: None)
-    monkeypatch.setattr("hopshive.closure.read", memory(closure.read))
+    monkeypatch.setattr("hopshive.metastore.closure.read", memory(closure.read))
 
 
 @pytest.fixture

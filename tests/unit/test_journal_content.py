@@ -9,8 +9,8 @@ from decimal import Decimal
 
 import pytest
 
-from hopshive.closure import Found
 from hopshive.journal.content import ContentError, decode, encode, fragment
+from hopshive.metastore.closure import Found
 
 VALUES = [
     None,

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import pymysql
 import pytest
 
-from hopshive import closure, journal
+from hopshive import journal
 from hopshive.database import Transaction
 from hopshive.hdfs.paths import path_hash
 from hopshive.journal import Removed
 from hopshive.journal.content import decode
+from hopshive.metastore import closure
 from tests.journal_world import FS, Interrupted, World, interrupt_at, open_world
 from tests.metastore_rows import URI
 

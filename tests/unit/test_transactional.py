@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive import journal, transactional
-from hopshive.closure import graph
+from hopshive import journal
 from hopshive.database import Contention
-from hopshive.transactional import ABORTED_BECAUSE, Scope, ceiling
+from hopshive.metastore import transactional
+from hopshive.metastore.closure import graph
+from hopshive.metastore.transactional import ABORTED_BECAUSE, Scope, ceiling
 from tests.journal_world import FS, World, open_world
 
 if TYPE_CHECKING:

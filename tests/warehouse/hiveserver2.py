@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from hopshive.thrift_wire import Fields, ThriftError, TType, call
+from hopshive.metastore.thrift import Fields, ThriftError, TType, call
 
 PORT = 10000
 PROTOCOL_V10 = 9

@@ -10,7 +10,7 @@ import pytest
 from hopshive.health import call_metastore
 from hopshive.locks import Process, abandon, abort
 from hopshive.locks import opened as known
-from hopshive.thrift_wire import Fields, TType
+from hopshive.metastore.thrift import Fields, TType
 
 pytestmark = pytest.mark.group("metastore")
 # Another one in each run: what a failed one has left is not this one's.

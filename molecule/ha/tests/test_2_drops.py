@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from hopshive.metastore.thrift import SocketStream, ThriftError, TType, call
 from hopshive.mirror.drops import SETTLE
-from hopshive.thrift_wire import SocketStream, ThriftError, TType, call
 from tests.faults.catalogue import comes, parted
 from tests.faults.site import NAMENODE_RPC
 from tests.warehouse.database import MetastoreDatabase

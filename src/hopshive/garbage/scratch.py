@@ -23,7 +23,7 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from hopshive.config import ANY
-from hopshive.locations import is_referred_to
+from hopshive.metastore.locations import is_referred_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

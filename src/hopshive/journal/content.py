@@ -15,7 +15,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from hopshive.closure import Found
+from hopshive.metastore.closure import Found
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class Content:
     """The rows of an object.
 
     `names`: catalog, database, table, partition, as many as it has. `rows` went with it. `shared` are objects that others
-    may use as well. `named` belong to it by name (hopshive.transactional). `schema` is the metastore's schema version.
+    may use as well. `named` belong to it by name (hopshive.metastore.transactional). `schema` is the metastore's schema version.
     """
 
     schema: str

@@ -1,8 +1,9 @@
 """Removing objects whose directory has gone: leaves first, in transactions of a bounded number of objects.
 
-Each transaction locks the owner rows, reads all that the deletion will take (hopshive.closure) and what belongs to the
-objects by name (hopshive.transactional), writes it into the journal, and deletes the storage descriptors: the foreign keys do
-the rest. What has been done is in the database and nowhere else, so a removal that was interrupted is simply continued.
+Each transaction locks the owner rows, reads all that the deletion will take (hopshive.metastore.closure) and what belongs to
+the objects by name (hopshive.metastore.transactional), writes it into the journal, and deletes the storage descriptors: the
+foreign keys do the rest. What has been done is in the database and nowhere else, so a removal that was interrupted is simply
+continued.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from hopshive import owned, transactional
-from hopshive.closure import (
+from hopshive import owned
+from hopshive.database import DatabaseError, marks
+from hopshive.hdfs.paths import path_hash
+from hopshive.journal.content import encode, fragment
+from hopshive.metastore import transactional
+from hopshive.metastore.closure import (
     BINDING,
     OWNERS,
     Found,
@@ -26,18 +31,15 @@ from hopshive.closure import (
     select,
     weights,
 )
-from hopshive.database import DatabaseError, marks
-from hopshive.hdfs.paths import path_hash
-from hopshive.journal.content import encode, fragment
-from hopshive.transactional import Scope, replaced
+from hopshive.metastore.transactional import Scope, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from hopshive.closure import Table
     from hopshive.database import Transaction
     from hopshive.hdfs.paths import FileSystem
+    from hopshive.metastore.closure import Table
 
 Kind = Literal["partition", "table", "database"]
 # Bytes of journal.name; what is longer is cut there, and whole in the content.

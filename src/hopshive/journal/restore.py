@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from hopshive import transactional
-from hopshive.closure import BINDING, OWNERS, SHARED, Found, chunks, graph, quoted, select
 from hopshive.database import GIVEN, Contention, given, marks
 from hopshive.journal.content import Content, ContentError, decode, encode, fragment
 from hopshive.journal.record import COLUMNS, REFERENCE, WAITING, Entry, entry
-from hopshive.transactional import Scope, replaced
+from hopshive.metastore import transactional
+from hopshive.metastore.closure import BINDING, OWNERS, SHARED, Found, chunks, graph, quoted, select
+from hopshive.metastore.transactional import Scope, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from hopshive.closure import Graph, Table
     from hopshive.database import Row, Transaction
     from hopshive.database.foreign_keys import ForeignKey
     from hopshive.journal.removal import Kind
+    from hopshive.metastore.closure import Graph, Table
 
 _KINDS: tuple[Kind, ...] = ("database", "table", "partition")
 _PARENT = {"CTLGS": "catalog", "DBS": "database", "TBLS": "table"}

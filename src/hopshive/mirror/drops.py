@@ -29,7 +29,7 @@ from hopshive.database import marks
 from hopshive.database.state import read_setting, write_setting
 from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
 from hopshive.hdfs.paths import TRASH
-from hopshive.locations import is_referred_to
+from hopshive.metastore.locations import is_referred_to
 from hopshive.mirror.tree import decoded
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from hopshive.closure import chunks
 from hopshive.hdfs.paths import in_trash, is_below
+from hopshive.metastore.closure import chunks
 from hopshive.mirror import rechecks
 from hopshive.mirror.rechecks import Recheck
 from hopshive.mirror.tree import rows_of

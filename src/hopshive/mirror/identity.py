@@ -23,8 +23,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from hopshive.closure import chunks
 from hopshive.hdfs.paths import is_below, was_trashed
+from hopshive.metastore.closure import chunks
 from hopshive.mirror import rechecks
 from hopshive.mirror.context import look
 from hopshive.mirror.tree import prefixes

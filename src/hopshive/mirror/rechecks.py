@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from hopshive import journal
-from hopshive.closure import chunks
 from hopshive.database import marks, state
 from hopshive.hdfs.paths import MOST_BYTES, is_too_long
+from hopshive.metastore.closure import chunks
 from hopshive.mirror.tree import MISSING, decoded, encoded, requeue
 
 if TYPE_CHECKING:

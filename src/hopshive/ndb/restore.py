@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from hopshive.closure import quoted
 from hopshive.database import login, marks
+from hopshive.metastore.closure import quoted
 from hopshive.ndb.tools import NdbError
 
 if TYPE_CHECKING:

@@ -39,14 +39,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hopshive.closure import Found, chunks, delete, quoted, select
 from hopshive.database import Contention, marks
+from hopshive.metastore.closure import Found, chunks, delete, quoted, select
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from hopshive.closure import Graph, Table
     from hopshive.database import Row, Transaction
+    from hopshive.metastore.closure import Graph, Table
 
 # The only catalog that transactions know of: CleanupRecordsFunction skips any other.
 CATALOG = "hive"
