@@ -10,8 +10,8 @@ import sys
 import threading
 import time
 
+from hopshive.daemon.lease import Fenced, Lease, Renewal, Term
 from hopshive.database import Database, DatabaseError, LostLease, Names, Server, Transaction
-from hopshive.lease import Fenced, Lease, Renewal, Term
 
 
 def say(word: str, epoch: int = 0) -> None:

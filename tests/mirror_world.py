@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hopshive.config import Config, DatabaseConfig, HdfsConfig, MirrorConfig
+from hopshive.daemon.metrics import Metrics
 from hopshive.hdfs.namenode import NameNode
-from hopshive.metrics import Metrics
 from hopshive.mirror import Mirror, loop
 from hopshive.mirror.check import differences
 

@@ -6,25 +6,25 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from hopshive import journal, schema
+from hopshive.daemon.lease import monotonic
+from hopshive.daemon.request import Doing, RequestFailed
+from hopshive.daemon.worker import Duty
 from hopshive.database import Database
 from hopshive.garbage import Cleaner
 from hopshive.garbage.binlog import Follower
 from hopshive.hdfs.namenode import NameNode, report
-from hopshive.lease import monotonic
 from hopshive.mirror import Mirror, origin
 from hopshive.mirror.drops import Drops
 from hopshive.mirror.restoring import restore
-from hopshive.request import Doing, RequestFailed
 from hopshive.wording import counted, nothing_to_restore
-from hopshive.worker import Duty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from hopshive.config import Config
+    from hopshive.daemon.metrics import Metrics
+    from hopshive.daemon.request import Handler
     from hopshive.database import Server
-    from hopshive.metrics import Metrics
-    from hopshive.request import Handler
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ def connect(config: Config) -> NameNode:
 
 
 class MirrorWork:
-    """Follows HDFS. As `hopshive.worker.Work`."""
+    """Follows HDFS. As `hopshive.daemon.worker.Work`."""
 
     def __init__(self, config: Config, database: Database, metrics: Metrics) -> None:
         self._config = config
@@ -163,7 +163,7 @@ class MirrorWork:
 
 
 class CleanerWork:
-    """Collects garbage. As `hopshive.worker.Work`."""
+    """Collects garbage. As `hopshive.daemon.worker.Work`."""
 
     def __init__(self, config: Config, database: Database, metrics: Metrics) -> None:
         self._config = config
@@ -203,7 +203,7 @@ class CleanerWork:
 
 
 class BinaryLogWork:
-    """Follows the binary log of an SQL node. As `hopshive.worker.Work`."""
+    """Follows the binary log of an SQL node. As `hopshive.daemon.worker.Work`."""
 
     def __init__(self, database: Database, metrics: Metrics) -> None:
         self._follower = Follower(database, metrics)
@@ -225,7 +225,7 @@ class BinaryLogWork:
 
 
 class DropsWork:
-    """Finishes DROP TABLE where a metastore did not. As `hopshive.worker.Work`."""
+    """Finishes DROP TABLE where a metastore did not. As `hopshive.daemon.worker.Work`."""
 
     def __init__(self, config: Config, database: Database, metrics: Metrics) -> None:
         self._config = config
@@ -254,7 +254,7 @@ class DropsWork:
 
 
 class ReportWork:
-    """Tells how HDFS itself is: space, NameNodes, DataNodes. As `hopshive.worker.Work`; no other work waits for it."""
+    """Tells how HDFS itself is: space, NameNodes, DataNodes. As `hopshive.daemon.worker.Work`; no other work waits for it."""
 
     def __init__(self, config: Config, metrics: Metrics) -> None:
         self._config = config

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hopshive.daemon.lease import Standing, read_standing
 from hopshive.database import Database, DatabaseError
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import NameNodeError, report
-from hopshive.lease import Standing, read_standing
 from hopshive.mirror import fuse, origin, rechecks
 from hopshive.mirror.loop import counts
 from hopshive.wording import counted

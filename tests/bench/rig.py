@@ -21,7 +21,8 @@ import click
 import pytest
 import yaml
 
-from hopshive import request, schema
+from hopshive import schema
+from hopshive.daemon import request
 from hopshive.database import Database
 from hopshive.health import Target, wait_for
 from tests.bench.directories import Directories
@@ -46,8 +47,8 @@ from tests.warehouse.hiveserver2 import HiveSession
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hopshive.daemon.request import Kind, Request
     from hopshive.hdfs.namenode import NameNode
-    from hopshive.request import Kind, Request
 
 MARIADB = [
     "--innodb-buffer-pool-size=256M",

@@ -16,11 +16,11 @@ import yaml
 
 from hopshive import schema
 from hopshive.config import Config, HdfsConfig
+from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, DatabaseUnavailable, Server, Transaction
 from hopshive.errors import Refused
 from hopshive.garbage import Cleaner
 from hopshive.garbage.binlog import Follower, read_position
-from hopshive.metrics import Metrics
 from tests.garbage_world import Clock
 from tests.live_site import environment
 from tests.metastore_db import Metastore, own_names, stock_metastore

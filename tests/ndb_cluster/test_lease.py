@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hopshive.daemon.lease import Lease
 from hopshive.database import DatabaseError, LostLease, Names, Server, render
 from hopshive.database.state import TABLES
-from hopshive.lease import Lease
 from tests.ndb import run_ndb, unpack_ndb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hopshive.lease import Term
+    from hopshive.daemon.lease import Term
 
 NAMES = Names("d", "d.inodes")
 SECONDS = 2.0

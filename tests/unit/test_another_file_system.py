@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.daemon import Daemon
+from hopshive.daemon.metrics import Metrics
+from hopshive.daemon.notify import Notifier
+from hopshive.daemon.process import Daemon
+from hopshive.daemon.worker import Duty
 from hopshive.database.state import write_setting
 from hopshive.errors import Refused
 from hopshive.leader import MirrorWork
-from hopshive.metrics import Metrics
-from hopshive.notify import Notifier
-from hopshive.worker import Duty
 from tests.mirror_world import World, empty_world
 
 if TYPE_CHECKING:

@@ -26,13 +26,13 @@ from typing import Any, TypeAlias
 import pytest
 
 from hopshive import journal, schema
-from hopshive import request as requests
 from hopshive.config import MirrorConfig
+from hopshive.daemon import request as requests
+from hopshive.daemon.metrics import Metrics
 from hopshive.database import Contention, DatabaseUnavailable, Transaction, render
 from hopshive.hdfs.namenode import ROOT_ID, NameNode
 from hopshive.journal.content import decode
 from hopshive.metastore import closure
-from hopshive.metrics import Metrics
 from hopshive.mirror import Mirror
 from hopshive.mirror.restoring import restore
 from tests.crash_steps import Connection, Steps, counted

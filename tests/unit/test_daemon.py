@@ -17,19 +17,19 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 
-from hopshive import daemon as daemon_module
-from hopshive import logs, request
-from hopshive import worker as worker_module
 from hopshive.config import Config, DatabaseConfig
-from hopshive.daemon import Bell, Daemon
+from hopshive.daemon import logs, request
+from hopshive.daemon import process as daemon_module
+from hopshive.daemon import worker as worker_module
+from hopshive.daemon.metrics import Metrics
+from hopshive.daemon.notify import Notifier
+from hopshive.daemon.process import Bell, Daemon
+from hopshive.daemon.request import Doing, Handler, RequestFailed
+from hopshive.daemon.worker import Backoff, Duty
 from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, Names, Server, render
 from hopshive.database.state import TABLES
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
-from hopshive.metrics import Metrics
-from hopshive.notify import Notifier
-from hopshive.request import Doing, Handler, RequestFailed
-from hopshive.worker import Backoff, Duty
 from tests.servers import MariaDB
 
 STATE = "daemon_test"

@@ -308,7 +308,7 @@ def test_the_start_goes_on_without_a_metastore(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hopshive.commands.abandoned.PATIENCE", 0)
-    monkeypatch.setattr("hopshive.logs.configure", lambda: None)
+    monkeypatch.setattr("hopshive.daemon.logs.configure", lambda: None)
     done = CliRunner().invoke(main, ["abandoned", "--user", "hive", "--metastore", "127.0.0.1:1"])
     assert done.exit_code == 0
     assert "stays so until hive.txn.timeout. The metastore at 127.0.0.1:1" in caplog.text

@@ -10,9 +10,9 @@ from unittest.mock import Mock
 import pytest
 
 from hopshive import owned
+from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, LostLease
 from hopshive.database.state import write_setting
-from hopshive.metrics import Metrics
 from hopshive.mirror.drops import CLOCKS, MOST, PATIENCE, SEEN, SETTLE, TABLES, Drops
 from tests.mirror_world import TRASH, World
 

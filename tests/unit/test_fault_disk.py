@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import generate_latest
 
+from hopshive.daemon.metrics import Metrics
 from hopshive.hdfs.namenode.report import DataNode, Replica, Report, Space
-from hopshive.metrics import Metrics
 from tests.faults import told
 from tests.faults.catalogue import catalogue
 from tests.faults.disk import ROOM, Disk

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.config import CleanerConfig, Config, ConfigError, HdfsConfig, check_scratch
+from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, LostLease
 from hopshive.errors import Refused
 from hopshive.garbage import Cleaner
 from hopshive.hdfs.namenode import NameNode, NameNodeUnavailable
 from hopshive.hdfs.namenode.wire import encode
-from hopshive.metrics import Metrics
 from tests.garbage_world import Clock, Rows
 
 if TYPE_CHECKING:

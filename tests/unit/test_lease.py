@@ -16,10 +16,10 @@ from queue import Empty, Queue
 
 import pytest
 
-from hopshive import lease as lease_module
+from hopshive.daemon import lease as lease_module
+from hopshive.daemon.lease import Lease, Renewal, Term
 from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, Names, Server, render
 from hopshive.database.state import TABLES
-from hopshive.lease import Lease, Renewal, Term
 from tests.servers import ROOT, MariaDB, run_mariadb, wait_until
 
 DATABASE = "lease_test"

@@ -10,8 +10,8 @@ from importlib.metadata import version
 import pytest
 from prometheus_client import generate_latest
 
+from hopshive.daemon.metrics import EndpointError, Metrics
 from hopshive.hdfs.namenode.report import DataNode, Replica, Report, Space
-from hopshive.metrics import EndpointError, Metrics
 from tests.servers import free_port
 
 NAMES = {

@@ -14,9 +14,9 @@ import pymysql
 import pytest
 
 from hopshive import schema
+from hopshive.daemon.lease import Lease
 from hopshive.database import Database, Names, Server
 from hopshive.database.foreign_keys import ForeignKey
-from hopshive.lease import Lease
 from hopshive.schema import session
 from hopshive.schema.cascades import ADDED, SHARED, to_cascade
 from tests.metastore_db import Metastore, with_stock

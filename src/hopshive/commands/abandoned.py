@@ -7,8 +7,8 @@ import socket
 
 import click
 
-from hopshive import logs
 from hopshive.commands.base import Place
+from hopshive.daemon import logs
 from hopshive.health import NoAnswer
 from hopshive.locks import Process, abandon
 

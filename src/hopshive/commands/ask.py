@@ -12,11 +12,12 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from hopshive import journal, request
+from hopshive import journal
 from hopshive.commands.base import ERROR, NO_LEADER, OK, Site, moment, site_options
+from hopshive.daemon import request
+from hopshive.daemon.lease import read_standing
 from hopshive.database import Database, DatabaseUnavailable
 from hopshive.hdfs.namenode import NameNodeUnavailable
-from hopshive.lease import read_standing
 from hopshive.mirror import rechecks
 from hopshive.wording import counted, nothing_to_restore, unknown_removal
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from hopshive.daemon.request import Kind, Request
     from hopshive.mirror.rechecks import Moved
-    from hopshive.request import Kind, Request
 
 # Seconds between two looks at a request.
 LOOK = 0.2

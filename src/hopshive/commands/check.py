@@ -17,8 +17,8 @@ from hopshive.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hopshive.daemon.request import Kind
     from hopshive.mirror.check import Difference
-    from hopshive.request import Kind
 
 
 @click.command(short_help="Compare metastore and file system; --fix settles it.")

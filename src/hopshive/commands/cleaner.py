@@ -8,13 +8,13 @@ import sys
 
 import click
 
-from hopshive import logs
 from hopshive.commands.base import OK, REFUSED, Site, site_options
-from hopshive.daemon import Daemon
+from hopshive.daemon import logs
+from hopshive.daemon.metrics import EndpointError, Metrics
+from hopshive.daemon.notify import Notifier
+from hopshive.daemon.process import Daemon
 from hopshive.errors import Refused
 from hopshive.leader import check, duties
-from hopshive.metrics import EndpointError, Metrics
-from hopshive.notify import Notifier
 
 log = logging.getLogger(__name__)
 

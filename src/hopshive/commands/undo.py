@@ -10,8 +10,8 @@ import click
 from hopshive import journal
 from hopshive.commands.ask import LOOK, NobodyLeads, ask, printable
 from hopshive.commands.base import Site, site_options
+from hopshive.daemon.lease import read_standing
 from hopshive.hdfs.paths import is_below, normal
-from hopshive.lease import read_standing
 from hopshive.mirror import held, rechecks
 from hopshive.mirror.identity import GONE
 from hopshive.undo import CannotUndo, carry_out, plan

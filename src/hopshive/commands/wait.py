@@ -10,9 +10,9 @@ import click
 
 from hopshive.commands.ask import LOOK, NobodyLeads, printable
 from hopshive.commands.base import Site, site_options
+from hopshive.daemon.lease import read_standing
 from hopshive.database import state
 from hopshive.hdfs.paths import normal
-from hopshive.lease import read_standing
 from hopshive.mirror import held
 from hopshive.mirror.tree import decoded, encoded, prefixes
 from hopshive.wording import counted

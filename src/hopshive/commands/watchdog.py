@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from hopshive import logs
 from hopshive.commands.base import until_stopped
+from hopshive.daemon import logs
 from hopshive.watchdog import KNOCKS, Unit, Watchdog
 
 

@@ -30,7 +30,7 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import HeartbeatLogEvent, NotImplementedEvent, QueryEvent, RotateEvent, XidEvent
 from pymysqlreplication.row_event import DeleteRowsEvent
 
-from hopshive import request
+from hopshive.daemon import request
 from hopshive.database import DatabaseUnavailable, login
 from hopshive.errors import Refused
 from hopshive.garbage.references import read_kinds
@@ -38,9 +38,9 @@ from hopshive.garbage.references import read_kinds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from hopshive.daemon.metrics import Metrics
     from hopshive.database import Database, Server, Transaction
     from hopshive.garbage.references import Kind
-    from hopshive.metrics import Metrics
 
 log = logging.getLogger(__name__)
 # It tells of each connection that was lost, and so do we.

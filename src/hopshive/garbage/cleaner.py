@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hopshive.config import Config
+    from hopshive.daemon.metrics import Metrics
     from hopshive.database import Database, Transaction
     from hopshive.garbage.subject import Subject
     from hopshive.hdfs.namenode import NameNode
-    from hopshive.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hopshive.config import Config
+    from hopshive.daemon.metrics import Metrics
     from hopshive.database import Database
     from hopshive.hdfs.namenode import NameNode
-    from hopshive.metrics import Metrics
 
 
 @dataclass

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hopshive.config import Config
+    from hopshive.daemon.metrics import Metrics
     from hopshive.database import Database, Transaction
     from hopshive.hdfs.namenode import Entry, NameNode
-    from hopshive.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

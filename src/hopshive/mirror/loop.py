@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hopshive.config import Config
+    from hopshive.daemon.metrics import Metrics
     from hopshive.database import Database, Transaction
     from hopshive.hdfs.namenode import EventBatches, NameNode
-    from hopshive.metrics import Metrics
     from hopshive.mirror.rechecks import Recheck
 
 log = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from hopshive.daemon.lease import read_standing
 from hopshive.database import Names
-from hopshive.lease import read_standing
 from hopshive.schema import catalogue, plan
 from hopshive.schema.errors import SchemaError
 from hopshive.schema.existing import Existing, bind

@@ -8,20 +8,20 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from hopshive import request
+from hopshive.daemon import request
+from hopshive.daemon.lease import monotonic
+from hopshive.daemon.request import RequestFailed
 from hopshive.database import Contention, DatabaseError, DatabaseUnavailable, LostLease
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import AnotherFileSystem, NameNodeError, NameNodeUnavailable
-from hopshive.lease import monotonic
-from hopshive.request import RequestFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from hopshive.daemon.lease import Fenced, Term
+    from hopshive.daemon.metrics import Metrics
+    from hopshive.daemon.request import Doing, Handler, Progress, Request, State
     from hopshive.database import Database
-    from hopshive.lease import Fenced, Term
-    from hopshive.metrics import Metrics
-    from hopshive.request import Doing, Handler, Progress, Request, State
 
 log = logging.getLogger(__name__)
 

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING
 
 from pymysql.constants import ER
 
+from hopshive.daemon.lease import Lease, Renewal, monotonic
+from hopshive.daemon.worker import PASSING, Backoff, Worker
 from hopshive.database import Contention, DatabaseError, DatabaseUnavailable
 from hopshive.errors import Refused
-from hopshive.lease import Lease, Renewal, monotonic
-from hopshive.worker import PASSING, Backoff, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hopshive.config import Config
+    from hopshive.daemon.lease import Term
+    from hopshive.daemon.metrics import Metrics
+    from hopshive.daemon.notify import Notifier
+    from hopshive.daemon.worker import Duty
     from hopshive.database import Server
-    from hopshive.lease import Term
-    from hopshive.metrics import Metrics
-    from hopshive.notify import Notifier
-    from hopshive.worker import Duty
 
 log = logging.getLogger(__name__)
 

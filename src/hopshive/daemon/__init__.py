@@ -1,0 +1,1 @@
+"""A process of which one leads, whatever it does: lease, threads, requests, metrics, logs."""
