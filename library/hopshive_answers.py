@@ -155,7 +155,7 @@ attempts:
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
-    from hopshive import health
+    from hopshive.services import health
 
 
 def main() -> None:

@@ -64,7 +64,7 @@ removed:
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
-    from hopshive import draining, health
+    from hopshive.services import draining, health
 
 
 def main() -> None:

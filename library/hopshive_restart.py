@@ -189,7 +189,7 @@ from typing import Any
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
-    from hopshive import draining, edits, health, rolling
+    from hopshive.services import draining, edits, health, rolling
 
 # Seconds in which a metastore has returned to its own SQL node: twice as long as it keeps a connection (hikaricp.maxLifetime).
 LEAVE = 120.0

@@ -24,7 +24,7 @@ import yaml
 from hopshive import schema
 from hopshive.daemon import request
 from hopshive.database import Database
-from hopshive.health import Target, wait_for
+from hopshive.services.health import Target, wait_for
 from tests.bench.directories import Directories
 from tests.bench.thrift_metastore import ThriftMetastore
 from tests.jdbc_driver import build_driver

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopshive import schema
-from hopshive.health import Target, wait_for
+from hopshive.services.health import Target, wait_for
 from tests.metastore_db import Metastore, own_names, stock_metastore
 from tests.ndb import run_ndb, unpack_ndb
 from tests.servers import MariaDB, free_port, run_java, run_mariadb, unpack, write_site

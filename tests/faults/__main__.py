@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from hopshive.health import NoAnswer, WrongAnswer
+from hopshive.services.health import NoAnswer, WrongAnswer
 from tests.faults.calls import Record, Summary, summary
 from tests.faults.catalogue import Fault, catalogue
 from tests.faults.clients import Client, Deletions, HiveRows, Ledger, SparkTables

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hopshive import health
+from hopshive.services import health
 from tests.faults import told
 from tests.faults.disk import SMALL, small_disk
 from tests.faults.site import NAMENODE_RPC, PORTS

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from hopshive import health
-from hopshive.components import COMPONENTS
 from hopshive.hdfs.namenode import NameNode
-from hopshive.lost_hosts import Master, ResourceManager
+from hopshive.services import health
+from hopshive.services.components import COMPONENTS
+from hopshive.services.lost_hosts import Master, ResourceManager
 from tests.warehouse.cleaner import Cleaner
 from tests.warehouse.service import Service
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from hopshive.health import NoAnswer, fetch
+from hopshive.services.health import NoAnswer, fetch
 from tests.faults.site import PORTS
 from tests.warehouse.hosts import CommandError
 

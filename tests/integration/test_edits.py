@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.edits import addresses, refusing, wait_taken
-from hopshive.health import ATTEMPT_TIMEOUT, NoAnswer, bean
+from hopshive.services.edits import addresses, refusing, wait_taken
+from hopshive.services.health import ATTEMPT_TIMEOUT, NoAnswer, bean
 from tests.servers import connect, free_port, hadoop_classpath, run_hdfs, run_java, wait_until, write_site
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def test_where_no_namenode_answers_nobody_writes_edits() -> None:
 
 
 def test_a_standby_alone_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hopshive.edits.bean", lambda *_: {"State": "standby", "HostAndPort": "one:8020"})
+    monkeypatch.setattr("hopshive.services.edits.bean", lambda *_: {"State": "standby", "HostAndPort": "one:8020"})
     with pytest.raises(NoAnswer, match=r"no NameNode is active \(http://one:9870 is standby\)"):
         wait_taken(["http://one:9870"], 0)
 

@@ -19,10 +19,19 @@ from typing import Any
 import pymysql
 import pytest
 
-from hopshive import health
-from hopshive.components import COMPONENTS
-from hopshive.health import Answer, NoAnswer, Target, WrongAnswer, parse_srvr, strangers, wait_for, wait_unused
 from hopshive.metastore.thrift import ThriftError, TType, call, encode_call, encode_value, read_struct
+from hopshive.services import health
+from hopshive.services.components import COMPONENTS
+from hopshive.services.health import (
+    Answer,
+    NoAnswer,
+    Target,
+    WrongAnswer,
+    parse_srvr,
+    strangers,
+    wait_for,
+    wait_unused,
+)
 from tests.modules import run_module
 from tests.servers import Hdfs, MariaDB, connect, free_port, run_java
 

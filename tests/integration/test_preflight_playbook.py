@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hopshive.components import COMPONENTS
+from hopshive.services.components import COMPONENTS
 
 ROOT = Path(__file__).parents[2]
 PLAYBOOK = """\

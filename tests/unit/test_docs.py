@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from hopshive.cli import main
-from hopshive.components import COMPONENTS
+from hopshive.services.components import COMPONENTS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

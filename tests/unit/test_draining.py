@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from hopshive import draining, locks
 from hopshive.cli import main
-from hopshive.draining import (
+from hopshive.services import draining, locks
+from hopshive.services.draining import (
     GRACE,
     PAUSE,
     Discovery,
@@ -23,8 +23,8 @@ from hopshive.draining import (
     statements,
     stopping,
 )
-from hopshive.health import NoAnswer
-from hopshive.locks import Process, abandon, transactions, unlocked
+from hopshive.services.health import NoAnswer
+from hopshive.services.locks import Process, abandon, transactions, unlocked
 from tests.servers import free_port
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from hopshive.hdfs.namenode.wire import Message, delimited, encode, read_delimited
-from hopshive.health import NoAnswer
-from hopshive.lost_hosts import AGAIN, LISTED, SILENT, LostHosts, Master, ResourceManager, answers
+from hopshive.services.health import NoAnswer
+from hopshive.services.lost_hosts import AGAIN, LISTED, SILENT, LostHosts, Master, ResourceManager, answers
 
 ONE = Master("application_1700000000000_0001", "one:8041")
 TWO = Master("application_1700000000000_0002", "two:8041")

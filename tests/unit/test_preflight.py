@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive.components import COMPONENTS
 from hopshive.preflight.artifacts import tarball_fault
 from hopshive.preflight.cleaner import config_faults
 from hopshive.preflight.host import (
@@ -33,6 +32,7 @@ from hopshive.preflight.inventory import (
 )
 from hopshive.preflight.problem import Problem, listed, merged, report
 from hopshive.preflight.queues import Queue, called, leaf_queues
+from hopshive.services.components import COMPONENTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from jinja2.ext import do, loopcontrols
 
-from hopshive.components import COMPONENTS, Component
+from hopshive.services.components import COMPONENTS, Component
 from hopshive.variables_doc import Loader, load
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.health import Answer, NoAnswer, Target, WrongAnswer, at
-from hopshive.rolling import OTHERS_TIMEOUT, OWN_TIMEOUT, Questions, RollError, restart
+from hopshive.services.health import Answer, NoAnswer, Target, WrongAnswer, at
+from hopshive.services.rolling import OTHERS_TIMEOUT, OWN_TIMEOUT, Questions, RollError, restart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.watchdog import Knock, Unit, Watchdog, knock_metastore, knock_mysql, knock_web
+from hopshive.services.watchdog import Knock, Unit, Watchdog, knock_metastore, knock_mysql, knock_web
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

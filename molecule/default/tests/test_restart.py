@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive.draining import Statement, running
+from hopshive.services.draining import Statement, running
 from tests.warehouse.hiveserver2 import HiveSession, sleeping
 from tests.warehouse.shell import beeline
 

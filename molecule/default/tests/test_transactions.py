@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from hopshive.health import call_metastore
-from hopshive.locks import Process, abandon, abort
-from hopshive.locks import opened as known
 from hopshive.metastore.thrift import Fields, TType
+from hopshive.services.health import call_metastore
+from hopshive.services.locks import Process, abandon, abort
+from hopshive.services.locks import opened as known
 
 pytestmark = pytest.mark.group("metastore")
 # Another one in each run: what a failed one has left is not this one's.

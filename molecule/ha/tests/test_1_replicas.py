@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive import health
+from hopshive.services import health
 from tests.contract.objects import ACID
 from tests.warehouse import HiveSession
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.health import wait_for
+from hopshive.services.health import wait_for
 from tests.warehouse.hiveserver2 import HiveError, HiveSession
 
 if TYPE_CHECKING:

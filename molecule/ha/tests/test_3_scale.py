@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.health import NoAnswer, wait_for
+from hopshive.services.health import NoAnswer, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.health import wait_for
+from hopshive.services.health import wait_for
 from tests.warehouse.hosts import ROOT
 
 if TYPE_CHECKING:

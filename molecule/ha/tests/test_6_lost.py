@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.edits import wait_taken
 from hopshive.hdfs.namenode import NameNode
-from hopshive.health import NoAnswer
+from hopshive.services.edits import wait_taken
+from hopshive.services.health import NoAnswer
 from tests.faults.catalogue import comes
 from tests.faults.site import PORTS
 

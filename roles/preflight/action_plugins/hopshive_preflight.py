@@ -14,7 +14,6 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
 from hopshive.artifacts.product import product_names
-from hopshive.components import COMPONENTS, ROOT_GROUP
 from hopshive.preflight.artifacts import tarball_fault
 from hopshive.preflight.cleaner import config_faults
 from hopshive.preflight.host import Limits, check_hosts, host_info, questions, unanswered
@@ -31,6 +30,7 @@ from hopshive.preflight.inventory import (
     role_of,
 )
 from hopshive.preflight.problem import Problem, report
+from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
 ROLES = Path(__file__).parents[2]
 # By role, besides the numbers of `cluster` and what the user set of it: read by a check, or asked with on a host. Those

@@ -9,8 +9,8 @@ import click
 
 from hopshive.commands.base import Place
 from hopshive.daemon import logs
-from hopshive.health import NoAnswer
-from hopshive.locks import Process, abandon
+from hopshive.services.health import NoAnswer
+from hopshive.services.locks import Process, abandon
 
 log = logging.getLogger(__name__)
 # Seconds in which a metastore may answer: without one the HiveServer2 that waits for this could do nothing.

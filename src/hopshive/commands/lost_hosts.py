@@ -6,7 +6,7 @@ import click
 
 from hopshive.commands.base import Place, until_stopped
 from hopshive.daemon import logs
-from hopshive.lost_hosts import LostHosts, ResourceManager
+from hopshive.services.lost_hosts import LostHosts, ResourceManager
 
 
 @click.command(name="lost-hosts", hidden=True)

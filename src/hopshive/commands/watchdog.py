@@ -6,7 +6,7 @@ import click
 
 from hopshive.commands.base import until_stopped
 from hopshive.daemon import logs
-from hopshive.watchdog import KNOCKS, Unit, Watchdog
+from hopshive.services.watchdog import KNOCKS, Unit, Watchdog
 
 
 @click.command(hidden=True)

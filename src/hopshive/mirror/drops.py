@@ -24,13 +24,14 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hopshive import health, owned
+from hopshive import owned
 from hopshive.database import marks
 from hopshive.database.state import read_setting, write_setting
 from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
 from hopshive.hdfs.paths import TRASH
 from hopshive.metastore.locations import is_referred_to
 from hopshive.mirror.tree import decoded
+from hopshive.services import health
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hopshive.artifacts.python_env import LOCKED_PYTHONS
-from hopshive.components import COMPONENTS, ROOT_GROUP
 from hopshive.preflight.inventory import Inventory, component_of, ports_of
 from hopshive.preflight.problem import Problem, listed, merged
+from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
 SUPPORTED = {"debian": ("12",), "ubuntu": ("22.04", "24.04")}
 # What the locked Python wheels are made for, and the JDK that is installed.

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hopshive.hdfs.namenode import NameNode, NameNodeError
-from hopshive.health import ATTEMPT_TIMEOUT, NoAnswer, bean
+from hopshive.services.health import ATTEMPT_TIMEOUT, NoAnswer, bean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from hopshive.components import COMPONENTS
 from hopshive.hdfs.namenode.rpc import Call, ConnectionLostError, NotHadoopError, RemoteError, answer_of
 from hopshive.metastore.thrift import Closed, Fields, SocketStream, ThriftError, TType, call
+from hopshive.services.components import COMPONENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -282,7 +282,7 @@ def _namenode(base: str, safe_mode: bool, timeout: float) -> Facts:
 
 
 def ask_journalnode(target: Target, timeout: float) -> Facts:
-    """Its JMX: it is up. Whether NameNodes write to it they know alone: hopshive.edits."""
+    """Its JMX: it is up. Whether NameNodes write to it they know alone: hopshive.services.edits."""
     base = f"http://{target.place}"
     info = bean(base, "Hadoop:service=JournalNode,name=JournalNodeInfo", timeout)
     return {"version": str(info.get("Version", "")).partition(",")[0]}

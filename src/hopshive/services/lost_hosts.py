@@ -31,7 +31,7 @@ from typing import Any
 from hopshive.config import is_address
 from hopshive.hdfs.namenode.rpc import Call, ConnectionLostError, NotHadoopError, RemoteError, answer_of
 from hopshive.hdfs.namenode.wire import encode
-from hopshive.health import NoAnswer, Target, ask_resourcemanager, fetch_json
+from hopshive.services.health import NoAnswer, Target, ask_resourcemanager, fetch_json
 
 log = logging.getLogger(__name__)
 

@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopshive.health import NoAnswer, fetch_json
-from hopshive.locks import Process, abort, opened
+from hopshive.services.health import NoAnswer, fetch_json
+from hopshive.services.locks import Process, abort, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from hopshive.rolling import Run
+    from hopshive.services.rolling import Run
 
 # Between two looks, in seconds.
 PAUSE = 2.0

@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hopshive.health import NoAnswer, call_metastore
 from hopshive.metastore.thrift import TType
+from hopshive.services.health import NoAnswer, call_metastore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
-from hopshive.health import NoAnswer, WrongAnswer, wait_for
+from hopshive.services.health import NoAnswer, WrongAnswer, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hopshive.health import Answer, Target
+    from hopshive.services.health import Answer, Target
 
     # Runs a command: its exit code, its output, and what it said on standard error.
     Run = Callable[[Sequence[str]], tuple[int, str, str]]
