@@ -144,7 +144,7 @@ not_there:
 from ansible.module_utils.hopshive_module import LOGIN, importing, login, start
 
 with importing:
-    from hopshive import schema
+    from hopshive.consistency import schema
     from hopshive.database import Names, Server
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from hopshive.config import CleanerConfig, Config, HdfsConfig
+from hopshive.consistency.garbage import Cleaner
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, login, render
 from hopshive.database.locked import AGAIN
-from hopshive.garbage import Cleaner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hopshive import journal, schema
+from hopshive.consistency import journal, schema
+from hopshive.consistency.journal import Cause
 from hopshive.database import Transaction
 from hopshive.hdfs.paths import FileSystem
-from hopshive.journal import Cause
 from tests.metastore_db import Metastore, own_names, stock_metastore
 from tests.metastore_rows import URI, Writer, dump, wipe
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from hopshive.consistency.journal import Entry, Removed, RestoreProgress
     from hopshive.database import Database
-    from hopshive.journal import Entry, Removed, RestoreProgress
     from tests.metastore_rows import Dump, Made
     from tests.servers import MariaDB
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from hopshive import schema
+from hopshive.consistency import schema
 from hopshive.database import Database, Fence, Names, Server, render
 
 if TYPE_CHECKING:

@@ -13,16 +13,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hopshive.config import Config, DatabaseConfig, HdfsConfig, MirrorConfig
+from hopshive.consistency.check import differences
+from hopshive.consistency.mirror import Mirror, loop
 from hopshive.daemon.metrics import Metrics
 from hopshive.hdfs.namenode import NameNode
-from hopshive.mirror import Mirror, loop
-from hopshive.mirror.check import differences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from hopshive.consistency.check import Difference
     from hopshive.database import Database
-    from hopshive.mirror.check import Difference
     from tests.metastore_db import Metastore
     from tests.servers import Hdfs
 

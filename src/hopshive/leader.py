@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from hopshive import journal, schema
+from hopshive.consistency import journal, origin, schema
+from hopshive.consistency.drops.finish import Drops
+from hopshive.consistency.garbage import Cleaner
+from hopshive.consistency.garbage.binlog import Follower
+from hopshive.consistency.mirror import Mirror
+from hopshive.consistency.mirror.restoring import restore
 from hopshive.daemon.lease import monotonic
 from hopshive.daemon.request import Doing, RequestFailed
 from hopshive.daemon.worker import Duty
 from hopshive.database import Database
-from hopshive.garbage import Cleaner
-from hopshive.garbage.binlog import Follower
 from hopshive.hdfs.namenode import NameNode, report
-from hopshive.mirror import Mirror, origin
-from hopshive.mirror.drops import Drops
-from hopshive.mirror.restoring import restore
 from hopshive.wording import counted, nothing_to_restore
 
 if TYPE_CHECKING:

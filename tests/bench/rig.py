@@ -21,7 +21,7 @@ import click
 import pytest
 import yaml
 
-from hopshive import schema
+from hopshive.consistency import schema
 from hopshive.daemon import request
 from hopshive.database import Database
 from hopshive.services.health import Target, wait_for

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopshive import schema
+from hopshive.consistency import schema
 from hopshive.services.health import Target, wait_for
 from tests.metastore_db import Metastore, own_names, stock_metastore
 from tests.ndb import run_ndb, unpack_ndb

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from hopshive import config as configuration
 from hopshive.bench import Measurement
+from hopshive.consistency.mirror import Mirror
 from hopshive.daemon.metrics import Metrics
-from hopshive.mirror import Mirror
 from tests.bench import events
 from tests.bench.dataset import days, make_partitioned
 from tests.bench.rig import wait_until_bound

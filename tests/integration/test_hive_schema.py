@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hopshive import schema
+from hopshive.consistency import schema
 from hopshive.database import Server
 from hopshive.metastore.schematool import (
     MUTEX_KEYS,

@@ -11,6 +11,7 @@ import pytest
 
 from hopshive.commands.status import exit_code
 from hopshive.config import Config, HdfsConfig
+from hopshive.consistency.status import FileSystem, Status, Stored
 from hopshive.daemon.lease import Standing
 from hopshive.daemon.metrics import Metrics
 from hopshive.hdfs.namenode import report
@@ -18,7 +19,6 @@ from hopshive.hdfs.namenode.report import DataNode, Replica, Report, Space
 from hopshive.hdfs.namenode.rpc import HA_PROTOCOL, Call, RemoteError, answer_of
 from hopshive.hdfs.namenode.wire import Message, encode
 from hopshive.leader import ReportWork
-from hopshive.status import FileSystem, Status, Stored
 from hopshive.wording import size
 from tests.servers import connect, free_port, run_hdfs
 

@@ -12,7 +12,7 @@ import pymysql
 import pytest
 import yaml
 
-from hopshive import schema
+from hopshive.consistency import schema
 from hopshive.database import Server
 from hopshive.ndb import backup
 from tests.metastore_db import Metastore, own_names, stock_metastore

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from hopshive import schema
 from hopshive.config import Config, HdfsConfig
+from hopshive.consistency import schema
+from hopshive.consistency.garbage import Cleaner
+from hopshive.consistency.garbage.binlog import Follower, read_position
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, DatabaseUnavailable, Server, Transaction
 from hopshive.errors import Refused
-from hopshive.garbage import Cleaner
-from hopshive.garbage.binlog import Follower, read_position
 from tests.garbage_world import Clock
 from tests.live_site import environment
 from tests.metastore_db import Metastore, own_names, stock_metastore
@@ -289,7 +289,7 @@ def test_only_the_metastore_s_database_is_in_the_log(world: World, cluster: Ndb)
 
 
 def test_a_transaction_larger_than_memory_is_written_in_parts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hopshive.garbage.binlog.MOST", 4)
+    monkeypatch.setattr("hopshive.consistency.garbage.binlog.MOST", 4)
     for number in (101, 102, 103):
         world.table(number)
     with following(world) as follower:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+from hopshive.consistency.garbage import GUARD, Cleaner
+from hopshive.consistency.garbage.orphans import read_orphans
 from hopshive.database import Contention, DatabaseUnavailable
-from hopshive.garbage import GUARD, Cleaner
-from hopshive.garbage.orphans import read_orphans
 from tests.garbage_world import CONFIG, Clock
 from tests.journal_world import open_world
 from tests.ndb import Ndb, restarting, run_ndb, unpack_ndb

@@ -10,7 +10,7 @@ import pymysql
 import pytest
 import yaml
 
-from hopshive import schema
+from hopshive.consistency import schema
 from tests.metastore_db import Metastore, own_names, stock_metastore
 from tests.ndb import Ndb, run_ndb, unpack_ndb
 

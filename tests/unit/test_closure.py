@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive import schema
+from hopshive.consistency import schema
 from hopshive.database.foreign_keys import ForeignKey
 from hopshive.metastore.closure import ClosureError, collect, graph, parents_first, read, referred
 from tests.journal_world import World, open_world

@@ -20,10 +20,10 @@ from hopshive import leader
 from hopshive.cli import main
 from hopshive.commands import base, wait
 from hopshive.config import JournalConfig
+from hopshive.consistency.mirror import loop
 from hopshive.daemon.metrics import Metrics
 from hopshive.daemon.notify import Notifier
 from hopshive.daemon.process import Daemon
-from hopshive.mirror import loop
 from tests.docs.terminal import Terminal
 from tests.mirror_world import TRASH
 from tests.servers import ROOT

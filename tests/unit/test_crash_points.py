@@ -25,16 +25,16 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from hopshive import journal, schema
 from hopshive.config import MirrorConfig
+from hopshive.consistency import journal, schema
+from hopshive.consistency.journal.content import decode
+from hopshive.consistency.mirror import Mirror
+from hopshive.consistency.mirror.restoring import restore
 from hopshive.daemon import request as requests
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Contention, DatabaseUnavailable, Transaction, render
 from hopshive.hdfs.namenode import ROOT_ID, NameNode
-from hopshive.journal.content import decode
 from hopshive.metastore import closure
-from hopshive.mirror import Mirror
-from hopshive.mirror.restoring import restore
 from tests.crash_steps import Connection, Steps, counted
 from tests.metastore_db import Metastore, with_schema, with_stock
 from tests.mirror_world import TRASH, World, empty_world
@@ -252,7 +252,7 @@ NAME = attrgetter("name")
 @pytest.fixture(autouse=True)
 def quick_start(monkeypatch: pytest.MonkeyPatch) -> None:
     # What reads the whole schema at each start is no subject here.
-    monkeypatch.setattr("hopshive.mirror.loop.schema.check", lambda *_: None)
+    monkeypatch.setattr("hopshive.consistency.mirror.loop.schema.check", lambda *_: None)
     monkeypatch.setattr("hopshive.metastore.closure.read", memory(closure.read))
 
 

@@ -508,7 +508,7 @@ def logged(monkeypatch: pytest.MonkeyPatch, journal: bool) -> Iterator[io.String
 
 
 def test_a_record_is_one_line_with_its_priority_and_fields(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = logging.getLogger("hopshive.mirror.loop")
+    log = logging.getLogger("hopshive.consistency.mirror.loop")
     with logged(monkeypatch, journal=True) as stream:
         log.info("Removed\n%s.", "a table", extra={"fields": {"path": '/a "b"', "n": 3}})
         try:

@@ -9,11 +9,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from hopshive import owned
+from hopshive.consistency.drops import owned
+from hopshive.consistency.drops.finish import CLOCKS, MOST, PATIENCE, SEEN, SETTLE, TABLES, Drops
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, LostLease
 from hopshive.database.state import write_setting
-from hopshive.mirror.drops import CLOCKS, MOST, PATIENCE, SEEN, SETTLE, TABLES, Drops
 from tests.mirror_world import TRASH, World
 
 if TYPE_CHECKING:
@@ -424,7 +424,7 @@ def test_what_hdfs_refuses_to_move_stays(site: Site, db: int, caplog: pytest.Log
     site.after(1)
     site.restart(FIRST)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("hopshive.mirror.drops.TRASH", "a" * 300)
+        patched.setattr("hopshive.consistency.drops.finish.TRASH", "a" * 300)
         site.after(SETTLE)
     assert site.is_there(path_of(site, "t"))
     assert "it cannot be moved to the trash: The NameNode" in caplog.text
@@ -458,7 +458,7 @@ def test_many_at_once_are_for_a_human(site: Site, db: int, caplog: pytest.LogCap
 
 
 def test_more_tables_than_a_page_are_looked_at_in_turns(site: Site, db: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hopshive.mirror.drops.PAGE", 2)
+    monkeypatch.setattr("hopshive.consistency.drops.finish.PAGE", 2)
     tables = [site.world.make_table(db, f"t{n}", path_of(site, f"t{n}")) for n in range(5)]
     site.world.settle()
     for _ in range(4):

@@ -11,12 +11,12 @@ import pymysql
 import pytest
 from pymysql.constants import ER
 
+from hopshive.consistency.garbage import GUARD, ReferencesError, counts
+from hopshive.consistency.garbage import collector as cleaning
+from hopshive.consistency.garbage.binlog import Source, sources
+from hopshive.consistency.garbage.references import kinds
 from hopshive.database import LostLease
 from hopshive.database.foreign_keys import ForeignKey
-from hopshive.garbage import GUARD, ReferencesError, counts
-from hopshive.garbage import cleaner as cleaning
-from hopshive.garbage.binlog import Source, sources
-from hopshive.garbage.references import kinds
 from tests.garbage_world import CONFIG, LATER, Rows, Watched, World
 from tests.metastore_rows import numbers
 

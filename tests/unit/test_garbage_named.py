@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.garbage import GUARD, named
+from hopshive.consistency.garbage import GUARD, named
 from tests.garbage_world import CONFIG, LATER, Rows, World
 from tests.metastore_rows import numbers
 

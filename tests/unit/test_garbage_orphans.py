@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive.garbage import orphans
-from hopshive.garbage.orphans import read_orphans
+from hopshive.consistency.garbage import orphans
+from hopshive.consistency.garbage.orphans import read_orphans
 from tests.garbage_world import Rows, World
 
 if TYPE_CHECKING:

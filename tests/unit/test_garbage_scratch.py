@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.config import CleanerConfig, Config, ConfigError, HdfsConfig, check_scratch
+from hopshive.consistency.garbage import Cleaner
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, LostLease
 from hopshive.errors import Refused
-from hopshive.garbage import Cleaner
 from hopshive.hdfs.namenode import NameNode, NameNodeUnavailable
 from hopshive.hdfs.namenode.wire import encode
 from tests.garbage_world import Clock, Rows

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 
-from hopshive.journal.content import ContentError, decode, encode, fragment
+from hopshive.consistency.journal.content import ContentError, decode, encode, fragment
 from hopshive.metastore.closure import Found
 
 VALUES = [

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive import journal
-from hopshive.journal import Cause
-from hopshive.journal.record import owners_of
+from hopshive.consistency import journal
+from hopshive.consistency.journal import Cause
+from hopshive.consistency.journal.record import owners_of
 from tests.journal_world import FS, World, open_world
 
 if TYPE_CHECKING:

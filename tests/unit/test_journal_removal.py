@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pymysql
 import pytest
 
-from hopshive import journal
+from hopshive.consistency import journal
+from hopshive.consistency.journal import Removed
+from hopshive.consistency.journal.content import decode
 from hopshive.database import Transaction
 from hopshive.hdfs.paths import path_hash
-from hopshive.journal import Removed
-from hopshive.journal.content import decode
 from hopshive.metastore import closure
 from tests.journal_world import FS, Interrupted, World, interrupt_at, open_world
 from tests.metastore_rows import URI
@@ -488,7 +488,7 @@ def test_objects_with_many_rows_go_a_few_at_a_time(world: World, monkeypatch: py
         for name, key in (("COLUMNS_V2", "CD_ID"), ("SERDE_PARAMS", "SERDE_ID"))
     )
     for most, steps in ((4 * rows, [4, 4, 2]), (1, [1] * 8 + [2])):
-        monkeypatch.setattr("hopshive.journal.removal.MOST_ROWS", most)
+        monkeypatch.setattr("hopshive.consistency.journal.removal.MOST_ROWS", most)
         number, done = world.begin(), []
         progress = journal.Progress([], False)
         while not progress.done:

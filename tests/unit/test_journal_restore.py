@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive import journal
+from hopshive.consistency import journal
 from hopshive.database import Contention
 from tests.journal_world import FS, Interrupted, World, interrupt_at, open_world
 
@@ -196,7 +196,7 @@ def test_somebody_who_takes_the_name_in_this_moment_makes_it_a_matter_of_trying_
     def nothing_is_taken(*_arguments: object) -> set[object]:
         return set()
 
-    monkeypatch.setattr("hopshive.journal.restore._among", nothing_is_taken)
+    monkeypatch.setattr("hopshive.consistency.journal.restore._among", nothing_is_taken)
     with world.write() as write:
         write.table(database, "t", path="/elsewhere")
     before = world.dump()
@@ -382,7 +382,7 @@ def test_large_entries_come_back_a_few_at_a_time(world: World, monkeypatch: pyte
     ids = [one.id for one in world.entries()]
     size = max(row[0] for row in world.metastore.execute("SELECT LENGTH(content) FROM {state}.journal"))
     for most, steps in ((2 * size, [2, 2, 1]), (1, [1] * 5)):
-        monkeypatch.setattr("hopshive.journal.restore.MOST_BYTES", most)
+        monkeypatch.setattr("hopshive.consistency.journal.restore.MOST_BYTES", most)
         done, progress = [], journal.RestoreProgress([], [], [], False)
         while not progress.done:
             with world.database.transaction() as tx:

@@ -7,7 +7,7 @@ import subprocess
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from hopshive import schema
+from hopshive.consistency import schema
 from hopshive.database import Names, Server
 from tests.metastore_db import Metastore, stock_metastore
 from tests.servers import ROOT, MariaDB, run_mariadb

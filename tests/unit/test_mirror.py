@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from hopshive.consistency import check
+from hopshive.consistency.mirror import follow, held
 from hopshive.database.state import write_setting
 from hopshive.errors import Refused
-from hopshive.mirror import check, follow, held
 from tests.mirror_world import TRASH, World
 
 
@@ -495,7 +496,7 @@ def test_another_file_system_is_refused(world: World) -> None:
 def test_garbage_that_is_being_collected_is_no_difference(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.metastore.execute("INSERT INTO CDS (CD_ID) VALUES (1001), (1002)")
     collect = "DELETE FROM CDS WHERE CD_ID = 1001"
-    monkeypatch.setattr("hopshive.mirror.check.time.sleep", lambda _: world.metastore.execute(collect))
+    monkeypatch.setattr("hopshive.consistency.check.time.sleep", lambda _: world.metastore.execute(collect))
     found = list(check.differences(world.config, world.database, world.namenode))
     assert [(one.kind, one.object, one.detail) for one in found] == [("garbage", "CDS", "1 row without an owner")]
     collect = "DELETE FROM CDS WHERE CD_ID = 1002"

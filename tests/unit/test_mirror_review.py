@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hopshive.consistency.mirror import binding, compare, follow, loop, recheck, restoring
+from hopshive.consistency.mirror.context import look
 from hopshive.database import DatabaseError, DatabaseUnavailable, Transaction
 from hopshive.database.state import write_setting
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import MissingEdits
 from hopshive.leader import MirrorWork
-from hopshive.mirror import binding, compare, follow, loop, recheck, restoring
-from hopshive.mirror.context import look
 from tests.mirror_world import TRASH, World
 
 if TYPE_CHECKING:
-    from hopshive.mirror.context import Context
-    from hopshive.mirror.rechecks import Recheck
+    from hopshive.consistency.mirror.context import Context
+    from hopshive.consistency.mirror.queue import Recheck
 
 
 def relocate(world: World, table: int, path: str) -> None:

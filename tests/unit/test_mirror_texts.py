@@ -9,8 +9,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from hopshive import journal
 from hopshive.cli import main
+from hopshive.consistency import journal
 from hopshive.database import Transaction
 
 if TYPE_CHECKING:

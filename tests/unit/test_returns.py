@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive import journal
+from hopshive.consistency import journal
+from hopshive.consistency.mirror import follow, loop, recheck, restoring
 from hopshive.hdfs.namenode import MissingEdits
-from hopshive.mirror import follow, loop, recheck, restoring
 from tests.mirror_world import TRASH
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def test_what_the_trash_moved_on_before_the_removal_comes_back_whole(world: Worl
 def test_what_goes_and_comes_stands_in_the_log(world: World, db: int, caplog: pytest.LogCaptureFixture) -> None:
     make(world, db)
     world.settle()
-    with caplog.at_level("INFO", logger="hopshive.mirror"):
+    with caplog.at_level("INFO", logger="hopshive.consistency.mirror"):
         place = world.files.trash(path_of(world))
         world.settle()
         world.files.move(place, path_of(world))

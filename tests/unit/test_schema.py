@@ -13,12 +13,12 @@ from typing import Any
 import pymysql
 import pytest
 
-from hopshive import schema
+from hopshive.consistency import schema
+from hopshive.consistency.schema import session
+from hopshive.consistency.schema.cascades import ADDED, SHARED, to_cascade
 from hopshive.daemon.lease import Lease
 from hopshive.database import Database, Names, Server
 from hopshive.database.foreign_keys import ForeignKey
-from hopshive.schema import session
-from hopshive.schema.cascades import ADDED, SHARED, to_cascade
 from tests.metastore_db import Metastore, with_stock
 from tests.metastore_rows import numbers
 from tests.modules import run_module

@@ -10,8 +10,8 @@ from typing import Any
 import pymysql
 import pytest
 
-from hopshive import schema
-from hopshive.schema import session
+from hopshive.consistency import schema
+from hopshive.consistency.schema import session
 from tests.metastore_db import Metastore, with_stock
 from tests.modules import run_module
 from tests.servers import MariaDB

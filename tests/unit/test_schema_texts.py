@@ -9,12 +9,12 @@ from typing import Any
 import pymysql
 import pytest
 
-from hopshive import schema
+from hopshive.consistency import schema
+from hopshive.consistency.garbage import named
+from hopshive.consistency.schema import texts
+from hopshive.consistency.schema.stock_keys import stock_keys
+from hopshive.consistency.schema.texts import COLUMNS, INDEXES, MARK, NAMES
 from hopshive.database.foreign_keys import outgoing
-from hopshive.garbage import named
-from hopshive.schema import texts
-from hopshive.schema.stock_keys import stock_keys
-from hopshive.schema.texts import COLUMNS, INDEXES, MARK, NAMES
 from tests.metastore_db import Metastore, with_stock
 from tests.servers import MariaDB
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive import journal
+from hopshive.consistency import journal
 from hopshive.database import Contention
 from hopshive.metastore import transactional
 from hopshive.metastore.closure import graph

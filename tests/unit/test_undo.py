@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hopshive import journal
 from hopshive.config import JournalConfig
-from hopshive.journal.record import summary
-from hopshive.undo import CannotUndo, Move, carry_out, plan
+from hopshive.consistency import journal
+from hopshive.consistency.journal.record import summary
+from hopshive.consistency.undo import CannotUndo, Move, carry_out, plan
 from tests.mirror_world import TRASH, World
 
 

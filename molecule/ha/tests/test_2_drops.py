@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from hopshive.consistency.drops.finish import SETTLE
 from hopshive.metastore.thrift import SocketStream, ThriftError, TType, call
-from hopshive.mirror.drops import SETTLE
 from tests.faults.catalogue import comes, parted
 from tests.faults.site import NAMENODE_RPC
 from tests.warehouse.database import MetastoreDatabase

@@ -12,13 +12,13 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from hopshive import journal
 from hopshive.commands.base import ERROR, NO_LEADER, OK, Site, moment, site_options
+from hopshive.consistency import journal
+from hopshive.consistency.mirror import queue
 from hopshive.daemon import request
 from hopshive.daemon.lease import read_standing
 from hopshive.database import Database, DatabaseUnavailable
 from hopshive.hdfs.namenode import NameNodeUnavailable
-from hopshive.mirror import rechecks
 from hopshive.wording import counted, nothing_to_restore, unknown_removal
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from hopshive.consistency.mirror.queue import Moved
     from hopshive.daemon.request import Kind, Request
-    from hopshive.mirror.rechecks import Moved
 
 # Seconds between two looks at a request.
 LOOK = 0.2
@@ -48,7 +48,7 @@ def sync(site: Site) -> None:
     """
     done = ask(site, "sync", {})
     with site.database().reading() as tx:
-        moved = rechecks.moved(tx)
+        moved = queue.moved(tx)
     if moved:
         click.echo(printable(f"Not followed yet: {first_of(moved)}."), err=True)
     end(site, done)

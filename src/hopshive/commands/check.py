@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from hopshive import schema
 from hopshive.commands.ask import Bar, ask, shown
 from hopshive.commands.base import DIFFERENCES, OK, Site, complain, site_options
-from hopshive.mirror.check import differences
+from hopshive.consistency import schema
+from hopshive.consistency.check import differences
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hopshive.consistency.check import Difference
     from hopshive.daemon.request import Kind
-    from hopshive.mirror.check import Difference
 
 
 @click.command(short_help="Compare metastore and file system; --fix settles it.")

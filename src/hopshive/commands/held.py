@@ -12,14 +12,14 @@ from rich.table import Table
 from hopshive.commands.ask import ask, end, shown
 from hopshive.commands.base import Site, moment, site_options
 from hopshive.commands.journal import cause_of
+from hopshive.consistency.mirror.held import read, shown_until
 from hopshive.hdfs.paths import normal
-from hopshive.mirror.held import read, shown_until
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hopshive.mirror.held import Held
+    from hopshive.consistency.mirror.held import Held
 
 # Characters of paths, as JSON, that one approval has room for.
 ROOM = 6000

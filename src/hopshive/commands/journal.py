@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from hopshive import journal as records
 from hopshive.commands.ask import shown
 from hopshive.commands.base import Site, moment, site_options
+from hopshive.consistency import journal as records
+from hopshive.consistency.undo import lies_now
 from hopshive.hdfs.namenode import NameNodeError
 from hopshive.hdfs.paths import in_trash
-from hopshive.undo import lies_now
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hopshive.journal import Entry, Removal
+    from hopshive.consistency.journal import Entry, Removal
 
 # Columns of a terminal beneath which the list is one of blocks: nine columns of a table would break each word.
 NARROW = 160

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from hopshive import status as report
 from hopshive.commands.ask import first_of, shown
 from hopshive.commands.base import DIFFERENCES, ERROR, NO_LEADER, OK, Site, complain, duration, moment, site_options
+from hopshive.consistency import status as report
 from hopshive.wording import counted, size
 
 if TYPE_CHECKING:
+    from hopshive.consistency.status import Status
     from hopshive.hdfs.namenode.report import Replica
-    from hopshive.status import Status
 
 
 @click.command(short_help="Who leads, how far it is, what waits for a human.")

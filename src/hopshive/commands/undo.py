@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hopshive import journal
 from hopshive.commands.ask import LOOK, NobodyLeads, ask, printable
 from hopshive.commands.base import Site, site_options
+from hopshive.consistency import journal
+from hopshive.consistency.mirror import held, queue
+from hopshive.consistency.mirror.identity import GONE
+from hopshive.consistency.undo import CannotUndo, carry_out, plan
 from hopshive.daemon.lease import read_standing
 from hopshive.hdfs.paths import is_below, normal
-from hopshive.mirror import held, rechecks
-from hopshive.mirror.identity import GONE
-from hopshive.undo import CannotUndo, carry_out, plan
 from hopshive.wording import counted, unknown_removal
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from hopshive.consistency.journal import Entry
+    from hopshive.consistency.mirror.held import Held
+    from hopshive.consistency.undo import Plan
     from hopshive.database import Database
     from hopshive.hdfs.namenode import NameNode
-    from hopshive.journal import Entry
-    from hopshive.mirror.held import Held
-    from hopshive.undo import Plan
 
 
 @click.command(short_help="Move a directory back, and wait for its metadata.")
@@ -137,7 +137,7 @@ def _nothing_at(database: Database, namenode: NameNode, path: str) -> str:
     stands = namenode.entry(place) is not None
     with database.reading() as tx:
         last = journal.latest(tx, path, "restored")
-        moved = [one for one in rechecks.moved(tx) if is_below(one.path, place) or is_below(place, one.path)]
+        moved = [one for one in queue.moved(tx) if is_below(one.path, place) or is_below(place, one.path)]
     if moved and not stands:
         return f"{printable(str(moved[0]))}. None of it was removed: move the directory back, or undo when its metadata has gone."
     if last is None and stands:

@@ -25,13 +25,19 @@ class Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
-        fields = {"part": record.name.removeprefix("hopshive."), "thread": record.threadName}
+        fields = {"part": part_of(record.name), "thread": record.threadName}
         fields |= getattr(record, "fields", {})
         if record.exc_info and record.exc_info[1]:
             fields["exception"] = "".join(traceback.format_exception(record.exc_info[1]))
         begin = f"<{priority(record.levelno)}>" if self._journal else f"{self.formatTime(record)} {record.levelname} "
         pairs = "".join(f" {name}={_quoted(str(value))}" for name, value in fields.items())
         return begin + " ".join(record.getMessage().split()) + pairs
+
+
+def part_of(logger: str) -> str:
+    """Who logged, without the package and the layer: `mirror.loop` of `hopshive.consistency.mirror.loop`."""
+    parts = logger.removeprefix("hopshive.").split(".")
+    return ".".join(parts[1:] or parts)
 
 
 def priority(level: int) -> int:

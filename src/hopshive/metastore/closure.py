@@ -13,9 +13,9 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hopshive.consistency.schema.cascades import INODE_KEY
 from hopshive.database import GIVEN, given, marks
 from hopshive.database.foreign_keys import ForeignKey, outgoing
-from hopshive.schema.cascades import INODE_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,0 +1,304 @@
+"""`hopshive check`: metastore and file system compared in both directions; every difference, and nothing is changed.
+
+What is changing right now is not a difference: what the first look finds is looked at again before it is told.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from hopshive.consistency import garbage, journal, origin
+from hopshive.consistency.mirror.context import look
+from hopshive.consistency.mirror.tree import NOT_OURS, Key, Known, decoded, prefixes
+from hopshive.database import marks
+from hopshive.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from hopshive.config import Config
+    from hopshive.database import Database, Row, Transaction
+    from hopshive.hdfs.namenode import NameNode
+
+Kind = Literal["no directory", "not bound", "bound elsewhere", "no metadata", "garbage"]
+PAGE = 5000
+# Seconds between the first look at a difference and the second.
+SETTLE = 2.0
+_FIRST = -(2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that is on one side only. `object` is `table catalog.db.name`, or empty; `path` is empty for garbage."""
+
+    kind: Kind
+    object: str
+    path: str
+    detail: str = ""
+
+
+def differences(
+    config: Config,
+    database: Database,
+    namenode: NameNode | None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    settle: float = SETTLE,
+) -> Iterator[Difference]:
+    """All of them. `progress` is told how many of how many storage descriptors were compared.
+
+    Memory grows by some 70 bytes a directory, and with the number of differences. With the source `hopsfs` there is no
+    `namenode`: the file system itself keeps directories and metadata together, and only garbage is looked for.
+    Raises NameNodeError and DatabaseError, and Refused for another file system than the one that is followed.
+    """
+    if namenode is not None:
+        with database.reading() as tx:
+            origin.check(tx, config, database.server.place, namenode.identity())
+        checked = _Check(config, database, namenode)
+        yield from checked.metadata(progress, settle)
+        yield from checked.directories(settle)
+    found = _garbage(config, database)
+    if found:
+        time.sleep(settle)
+        found = {table: count for table, count in _garbage(config, database).items() if table in found}
+    for table, count in found.items():
+        yield Difference("garbage", table, "", f"{counted(count, 'row')} without an owner")
+
+
+def _garbage(config: Config, database: Database) -> dict[str, int]:
+    """Rows by table, where there are any."""
+    with database.reading() as tx:
+        return {table: count for table, count in garbage.counts(tx, config.source).items() if count}
+
+
+class _Check:
+    def __init__(self, config: Config, database: Database, namenode: NameNode) -> None:
+        self._config = config
+        self._fs = config.file_system
+        self._database = database
+        self._namenode = namenode
+        # Where the metastore has something: exactly there, and there or beneath.
+        self._at: set[int] = set()
+        self._above = Known()
+
+    # --- metadata without a directory -----------------------------------------------------------------------------
+
+    def metadata(self, progress: Callable[[int, int], None], settle: float) -> Iterator[Difference]:
+        with self._database.reading() as tx:
+            total = int(tx.value("SELECT COUNT(*) FROM SDS") or 0)
+        last, seen = _FIRST, 0
+        suspects: list[int] = []
+        while True:
+            rows = self._page("s.SD_ID > %s ORDER BY s.SD_ID LIMIT %s", (last, PAGE))
+            for row in rows:
+                path = self._fs.path_of(row[1])
+                if path:
+                    self._at.add(hash(path))
+                    self._above.add(path)
+            suspects += [sd_id for sd_id, _, _ in self._judge(rows)]
+            seen += len(rows)
+            progress(seen, max(total, seen))
+            if len(rows) < PAGE:
+                break
+            last = int(rows[-1][0])
+        if suspects:
+            time.sleep(settle)
+        for start in range(0, len(suspects), PAGE):
+            part = suspects[start : start + PAGE]
+            judged = self._judge(self._page(f"s.SD_ID IN ({marks(part)})", part))
+            sd_ids = [sd_id for sd_id, _, _ in judged]
+            with self._database.reading() as tx:
+                names, pending, gone = _names(tx, sd_ids), _pending(tx, sd_ids), _gone(tx) if judged else {}
+            for sd_id, kind, path in judged:
+                # A descriptor that nothing owns is garbage, and counted there.
+                if sd_id in names:
+                    above = [gone[one] for one in prefixes(path) if one in gone] if kind == "no directory" else []
+                    yield Difference(kind, names[sd_id], path, pending.get(sd_id) or next(iter(above), ""))
+
+    def _page(self, condition: str, arguments: Sequence[object]) -> list[Row]:
+        with self._database.reading() as tx:
+            return tx.rows(
+                "SELECT s.SD_ID, s.LOCATION, s.PARENT_ID, s.NAME, i.id FROM SDS s LEFT JOIN {inodes} i"
+                " ON i.partition_id = s.PARTITION_ID AND i.parent_id = s.PARENT_ID AND i.name = s.NAME"
+                f" WHERE {condition}",
+                arguments,
+            )
+
+    def _judge(self, rows: Sequence[Row]) -> list[tuple[int, Kind, str]]:
+        paths = {int(row[0]): path for row in rows if (path := self._fs.path_of(row[1]))}
+        found = look(self._namenode, paths.values())
+        judged: list[tuple[int, Kind, str]] = []
+        for sd_id, _, parent, name, inode in rows:
+            path = paths.get(sd_id)
+            if path in (None, "/"):
+                if name is None or bytes(name) != NOT_OURS:
+                    judged.append((sd_id, "not bound", ""))
+            elif path not in found.ids:
+                judged.append((sd_id, "no directory", path))
+            elif name is None or parent is None:
+                judged.append((sd_id, "not bound", path))
+            elif found.key(path) != Key(int(parent), bytes(name)) or found.ids[path] != inode:
+                judged.append((sd_id, "bound elsewhere", path))
+        return judged
+
+    # --- directories without metadata -----------------------------------------------------------------------------
+
+    def directories(self, settle: float) -> Iterator[Difference]:
+        strangers = [*self._strangers_of_databases(), *self._strangers_of_tables()]
+        if not strangers:
+            return
+        time.sleep(settle)
+        with self._database.reading() as tx:
+            for (location,) in tx.rows("SELECT LOCATION FROM SDS WHERE PARTITION_ID IS NULL AND NAME IS NULL"):
+                path = self._fs.path_of(location)
+                if path:
+                    self._at.add(hash(path))
+                    self._above.add(path)
+            dropped = _dropped(tx)
+        for owner, path in dict.fromkeys(strangers):
+            if path not in self._above and self._namenode.entry(path) is not None:
+                detail = f"in the directory of {owner}"
+                with self._database.reading() as tx:
+                    went = journal.latest(tx, path, "removed")
+                if path in dropped:
+                    detail += f"; the table {dropped[path]} was dropped, the cleaner is about to decide on it"
+                elif went:
+                    detail += (
+                        f"; the journal has metadata of it, from removal {went.removal}: hopshive restore --path {path}"
+                    )
+                yield Difference("no metadata", "", path, detail)
+
+    def _strangers_of_databases(self) -> Iterator[tuple[str, str]]:
+        with self._database.reading() as tx:
+            rows = tx.rows("SELECT CTLG_NAME, NAME, DB_LOCATION_URI, DB_MANAGED_LOCATION_URI FROM DBS")
+            # Where tables of Spark's lie that have a placeholder for a location.
+            for (location,) in tx.rows("SELECT PARAM_VALUE FROM SERDE_PARAMS WHERE PARAM_KEY = 'path'"):
+                self._above.add(self._fs.path_of(location) or "")
+        homes: dict[str, str] = {}
+        roots: set[str] = set()
+        for catalog, name, *locations in rows:
+            for location in locations:
+                path = self._fs.path_of(location)
+                if path:
+                    homes[path] = f"database {catalog}.{name}"
+                    self._above.add(path)
+            managed = self._fs.path_of(locations[1]) or ""
+            if managed.endswith(f"/{name}.db"):
+                roots.add(managed.rpartition("/")[0])
+        for path, owner in homes.items():
+            for child in self._children(path):
+                if child not in self._above:
+                    yield owner, child
+        # The database `default` lies where those with external tables do. Where the managed ones lie stands in their own rows.
+        for path in roots - homes.keys():
+            for child in self._children(path):
+                if child.endswith(".db") and child not in self._above:
+                    yield "managed databases", child
+
+    def _strangers_of_tables(self) -> Iterator[tuple[str, str]]:
+        last = _FIRST
+        while True:
+            with self._database.reading() as tx:
+                rows = tx.rows(
+                    "SELECT t.TBL_ID, d.CTLG_NAME, d.NAME, t.TBL_NAME, s.LOCATION,"
+                    " (SELECT COUNT(*) FROM PARTITION_KEYS k WHERE k.TBL_ID = t.TBL_ID) AS depth"
+                    " FROM TBLS t JOIN DBS d ON d.DB_ID = t.DB_ID JOIN SDS s ON s.SD_ID = t.SD_ID"
+                    " WHERE t.TBL_ID > %s ORDER BY t.TBL_ID LIMIT %s",
+                    (last, PAGE),
+                )
+            for _, catalog, database, table, location, depth in rows:
+                path = self._fs.path_of(location)
+                if path and depth:
+                    for stranger in self._partitions(path, int(depth)):
+                        yield f"table {catalog}.{database}.{table}", stranger
+            if len(rows) < PAGE:
+                return
+            last = int(rows[-1][0])
+
+    def _partitions(self, path: str, depth: int) -> Iterator[str]:
+        """Directories beneath a partitioned table that look like partitions and are none."""
+        for child in self._children(path):
+            if "=" not in child.rpartition("/")[2]:
+                continue
+            if depth == 1:
+                if hash(child) not in self._at:
+                    yield child
+            else:
+                yield from self._partitions(child, depth - 1)
+
+    def _children(self, path: str) -> Iterator[str]:
+        """The directories in a directory that engines do not hide."""
+        try:
+            for entry in self._namenode.listing(path):
+                if entry.is_dir and not entry.name.startswith((".", "_")):
+                    yield f"{path.rstrip('/')}/{entry.name}"
+        except FileNotFoundError:
+            return
+
+
+def _names(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
+    """What owns some storage descriptors, for messages."""
+    if not sd_ids:
+        return {}
+    some = marks(sd_ids)
+    names = {
+        int(sd_id): f"partition {catalog}.{database}.{table}/{part}"
+        for sd_id, catalog, database, table, part in tx.rows(
+            "SELECT p.SD_ID, d.CTLG_NAME, d.NAME, t.TBL_NAME, p.PART_NAME FROM PARTITIONS p JOIN TBLS t ON t.TBL_ID = p.TBL_ID"
+            f" JOIN DBS d ON d.DB_ID = t.DB_ID WHERE p.SD_ID IN ({some})",
+            sd_ids,
+        )
+    }
+    names |= {
+        int(sd_id): f"table {catalog}.{database}.{table}"
+        for sd_id, catalog, database, table in tx.rows(
+            "SELECT t.SD_ID, d.CTLG_NAME, d.NAME, t.TBL_NAME FROM TBLS t JOIN DBS d ON d.DB_ID = t.DB_ID"
+            f" WHERE t.SD_ID IN ({some})",
+            sd_ids,
+        )
+    }
+    names |= {
+        int(sd_id): f"database {catalog}.{database}"
+        for sd_id, catalog, database in tx.rows(
+            f"SELECT SD_ID, CTLG_NAME, NAME FROM DBS WHERE SD_ID IN ({some})", sd_ids
+        )
+    }
+    return names
+
+
+def _dropped(tx: Transaction) -> dict[str, str]:
+    """Directories of tables that were dropped, and the tables' names: hopshive.consistency.drops.finish."""
+    rows = tx.rows(
+        "SELECT o.path, o.name FROM {state}.owned o LEFT JOIN TBLS t ON t.TBL_ID = o.tbl_id WHERE t.TBL_ID IS NULL"
+    )
+    return {decoded(bytes(path)): decoded(bytes(name)) for path, name in rows}
+
+
+def _gone(tx: Transaction) -> dict[str, str]:
+    """Directories that were seen to go, and when it is decided what follows."""
+    rows = tx.rows(
+        "SELECT path, kind, target, state, due FROM {state}.recheck WHERE kind IN ('unlink', 'trash', 'rename')"
+        " AND state IN ('waiting', 'approved', 'held', 'reported') ORDER BY id DESC LIMIT %s",
+        (PAGE,),
+    )
+    found = {}
+    for path, kind, target, state, due in rows:
+        moved = f"moved to {decoded(target)}, " if kind == "rename" and bytes(target) not in (b"", b"/") else ""
+        human = state in ("held", "reported")
+        found[decoded(path)] = moved + (
+            f"{state}: hopshive held" if human else f"{state}, due {due:%Y-%m-%d %H:%M:%S} UTC"
+        )
+    return found
+
+
+def _pending(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
+    """What the mirror is going to do about some storage descriptors whose directory was never there."""
+    if not sd_ids:
+        return {}
+    return {
+        int(sd_id): f"{state}, due {due:%Y-%m-%d %H:%M:%S} UTC"
+        for sd_id, state, due in tx.rows(
+            f"SELECT sd_id, state, due FROM {{state}}.recheck WHERE sd_id IN ({marks(sd_ids)})", sd_ids
+        )
+    }

@@ -1,0 +1,363 @@
+"""The table of what is to be looked at again: everything between an event and its effect, so that a crash forgets nothing."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal
+
+from hopshive.consistency import journal
+from hopshive.consistency.mirror.tree import MISSING, decoded, encoded, requeue
+from hopshive.database import marks, state
+from hopshive.hdfs.paths import MOST_BYTES, is_too_long
+from hopshive.metastore.closure import chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+
+    from hopshive.consistency.journal import Cause
+    from hopshive.database import Row, Transaction
+
+log = logging.getLogger(__name__)
+Kind = Literal["unlink", "trash", "rename", "replace", "missing", "restore"]
+State = Literal["waiting", "held", "approved", "reported", "comparing"]
+# Seconds between two looks at what a human must decide on: it may have been put right.
+LOOK_AGAIN = 30.0
+# Descriptors that are put back into the queue in one transaction.
+MOST_AT_ONCE = 10_000
+# The target of a directory that was deleted for good.
+NOWHERE = "/"
+# Kinds whose target is where the directory lies.
+_MOVED = "'trash', 'rename'"
+_AT = "head = %s AND path = %s"
+# A value of held_at for a new state, which is an argument of it twice.
+HELD_AT = (
+    "CASE WHEN %s NOT IN ('held', 'reported') THEN NULL"
+    " WHEN state = %s THEN COALESCE(held_at, UTC_TIMESTAMP(3)) ELSE UTC_TIMESTAMP(3) END"
+)
+_COLUMNS = "id, kind, path, target, inode, sd_id, txid, event_at, state, removal"
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """A directory that went, moved, was overwritten, was never there, or came back. Times are UTC.
+
+    `target` of one that was moved is empty if nothing is known of where it lies by now, and `NOWHERE` if it was deleted
+    for good there.
+    """
+
+    kind: Kind
+    path: str
+    target: str = ""
+    inode: int | None = None
+    sd_id: int | None = None
+    txid: int = 0
+    event_at: datetime | None = None
+    state: State = "waiting"
+    id: int = 0
+    removal: int | None = None
+
+
+def add(tx: Transaction, rechecks: Sequence[tuple[Recheck, float]]) -> None:
+    """Add some, each with the seconds until it is due."""
+    if not rechecks:
+        return
+    now = tx.value("SELECT UTC_TIMESTAMP(3)")
+    tx.many(
+        "INSERT INTO {state}.recheck (kind, path, target, inode, sd_id, txid, event_at, due, state)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        [
+            (
+                one.kind,
+                encoded(one.path),
+                encoded(one.target),
+                one.inode,
+                one.sd_id,
+                one.txid,
+                one.event_at,
+                now + timedelta(seconds=wait),
+                one.state,
+            )
+            for one, wait in rechecks
+        ],
+    )
+
+
+def due(tx: Transaction, limit: int, states: Sequence[State]) -> list[Recheck]:
+    """Those of directories whose time has come, the oldest first."""
+    rows = tx.rows(
+        f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE state IN ({marks(states)}) AND due <= UTC_TIMESTAMP(3)"
+        " AND kind <> 'missing' ORDER BY due, id LIMIT %s",
+        (*states, limit),
+    )
+    return [_made(row) for row in rows]
+
+
+def due_missing(tx: Transaction, limit: int, state: State) -> list[Recheck]:
+    """Those of the kind `missing` in one state, in any order: there may be very many."""
+    rows = tx.rows(
+        f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE state = %s AND due <= UTC_TIMESTAMP(3) AND kind = 'missing' LIMIT %s",
+        (state, limit),
+    )
+    return [_made(row) for row in rows]
+
+
+def by_descriptor(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
+    """The storage descriptors that a recheck of the kind `missing` is about already, with the path that was missing."""
+    if not sd_ids:
+        return {}
+    sql = f"SELECT sd_id, path FROM {{state}}.recheck WHERE sd_id IN ({marks(sd_ids)})"
+    return {int(sd_id): decoded(path) for sd_id, path in tx.rows(sql, sd_ids)}
+
+
+def hasten(tx: Transaction, path: str, wait: float) -> None:
+    """What is missing at or beneath a path was seen to go: it waits the shorter time."""
+    tx.execute(
+        "UPDATE {state}.recheck SET due = LEAST(due, UTC_TIMESTAMP(3) + INTERVAL %s SECOND)"
+        f" WHERE kind = 'missing' AND ({_AT} OR {state.BENEATH})",
+        (wait, *_at(path), *state.beneath(encoded(path))),
+    )
+
+
+def missing_at(tx: Transaction, path: str, *, whole: bool) -> list[int]:
+    """Storage descriptors that are missing at a path, with `whole` also beneath it; `MOST_AT_ONCE` at most."""
+    rows = tx.rows(
+        f"SELECT sd_id FROM {{state}}.recheck WHERE kind = 'missing' AND ({_AT} OR %s AND {state.BENEATH}) LIMIT %s",
+        (*_at(path), whole, *state.beneath(encoded(path)), MOST_AT_ONCE),
+    )
+    return [int(sd_id) for (sd_id,) in rows]
+
+
+def look_at_once(tx: Transaction, sd_ids: Sequence[int]) -> None:
+    """What was missing goes back into the queue and keeps its time; what somebody has locked waits until that."""
+    sql = f"SELECT SD_ID FROM SDS WHERE SD_ID IN ({marks(sd_ids)}) AND NAME = %s FOR UPDATE SKIP LOCKED"
+    requeue(tx, [int(sd_id) for (sd_id,) in tx.rows(sql, (*sd_ids, MISSING))])
+
+
+def _at(path: str) -> tuple[bytes, bytes]:
+    """The arguments of _AT."""
+    return encoded(path)[: state.HEAD], encoded(path)
+
+
+def fitting(target: str) -> str:
+    """Where something was moved to; empty, which is unknown, if there is no room for that."""
+    if not is_too_long(target):
+        return target
+    log.warning(
+        "A directory was moved to a path of more than %d bytes, which is not noted. What was bound comes back with it, and"
+        " what was not by 'hopshive restore'. The path begins with %.200s",
+        MOST_BYTES,
+        target,
+    )
+    return ""
+
+
+def targets(tx: Transaction) -> list[str]:
+    """Where something was moved to that is yet to be decided on."""
+    sql = (
+        f"SELECT target FROM {{state}}.recheck WHERE kind IN ({_MOVED}, 'missing') AND target NOT IN ('', '{NOWHERE}')"
+    )
+    return [decoded(target) for (target,) in tx.rows(sql)]
+
+
+def follow_target(tx: Transaction, source: str, target: str, txid: int) -> None:
+    """What was moved to a path, or beneath it, before a transaction of the NameNode was moved on in that."""
+    rows = tx.rows(
+        f"SELECT id, target FROM {{state}}.recheck WHERE kind IN ({_MOVED}) AND txid < %s AND (target = %s OR target LIKE %s)",
+        (txid, encoded(source), _beneath(source)),
+    )
+    moved = [(encoded(fitting(target + decoded(place)[len(source) :])), number) for number, place in rows]
+    tx.many("UPDATE {state}.recheck SET target = %s WHERE id = %s", moved)
+
+
+def lose_target(tx: Transaction, path: str, txid: int) -> None:
+    """Note that a path was deleted or overwritten in a transaction of the NameNode.
+
+    What had been moved to that path, or beneath it, has no place any more.
+    """
+    tx.execute(
+        f"UPDATE {{state}}.recheck SET target = '{NOWHERE}', txid = IF(kind = 'missing', %s, txid)"
+        f" WHERE kind IN ({_MOVED}, 'missing') AND txid < %s AND (target = %s OR target LIKE %s)",
+        (txid, txid, encoded(path), _beneath(path)),
+    )
+
+
+def believed_moves(tx: Transaction) -> list[Recheck]:
+    """Directories that went, and of which it is known where they went."""
+    sql = f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE kind IN ({_MOVED}) AND target NOT IN ('', '{NOWHERE}')"
+    return [_made(row) for row in tx.rows(sql)]
+
+
+def forget_targets(tx: Transaction, ids: Sequence[int]) -> None:
+    """Nothing is known any more of where the directories of some rechecks lie."""
+    if ids:
+        tx.execute(f"UPDATE {{state}}.recheck SET target = '' WHERE id IN ({marks(ids)})", ids)
+
+
+def forget_missing(tx: Transaction) -> bool:
+    """The same of directories that are missing, of `MOST_AT_ONCE` at most; whether there may be more."""
+    sql = "SELECT id FROM {state}.recheck WHERE kind = 'missing' AND target NOT IN ('', %s) LIMIT %s"
+    ids = [int(number) for (number,) in tx.rows(sql, (NOWHERE, MOST_AT_ONCE))]
+    for some in chunks(ids):
+        forget_targets(tx, some)
+    return len(ids) == MOST_AT_ONCE
+
+
+def follow_missing(tx: Transaction, source: str, target: str, txid: int, *, followed: bool) -> None:
+    """What is missing went along with a directory that was moved, or deleted: `target` is NOWHERE.
+
+    `followed`: whether some target may be at the path or beneath it. No index finds those.
+
+    `target` of a recheck says where its directory lies, as far as events told. It went from its own path if nothing has told
+    before that it went, or if the event is about exactly that path: then something had come there again.
+    """
+    was, now = encoded(source), encoded(target)
+    own = f"kind = 'missing' AND txid < %s AND ({_AT} OR target = '' AND {state.BENEATH})"
+    at_target = "kind = 'missing' AND txid < %s AND (target = %s OR target LIKE %s)"
+    for column, where, arguments in (
+        *([("target", at_target, (was, _beneath(source)))] if followed else []),
+        ("path", own, (*_at(source), *state.beneath(was))),
+    ):
+        place = "%s" if target == NOWHERE else f"CONCAT(%s, SUBSTRING({column}, %s))"
+        there = (now,) if target == NOWHERE else (now, len(was) + 1)
+        tx.execute(
+            f"UPDATE {{state}}.recheck SET txid = %s,"
+            f" target = IF({place} = path OR LENGTH({place}) > {MOST_BYTES}, '', {place}) WHERE {where}",
+            (txid, *there, *there, *there, txid, *arguments),
+        )
+
+
+def arrived(tx: Transaction, path: str, txid: int, *, whole: bool) -> None:
+    """Something came where it was missing, with `whole` perhaps also beneath: from now on it lies there."""
+    tx.execute(
+        "UPDATE {state}.recheck SET target = '', txid = %s"
+        f" WHERE kind = 'missing' AND txid < %s AND target <> '' AND ({_AT} OR %s AND {state.BENEATH})",
+        (txid, txid, *_at(path), whole, *state.beneath(encoded(path))),
+    )
+
+
+def missing_places(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
+    """Where the directories of missing descriptors lie, as far as events told."""
+    found: dict[int, str] = {}
+    for some in chunks(sd_ids):
+        sql = f"SELECT sd_id, target FROM {{state}}.recheck WHERE kind = 'missing' AND sd_id IN ({marks(some)})"
+        found |= {int(sd_id): decoded(target) for sd_id, target in tx.rows(sql, some)}
+    return found
+
+
+def departures(tx: Transaction, paths: Collection[str]) -> list[Recheck]:
+    """Rechecks of directories at some paths that went, the oldest first."""
+    found = []
+    for some in chunks([encoded(path) for path in paths]):
+        rows = tx.rows(
+            f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE kind IN ('unlink', {_MOVED}) AND txid > 0"
+            f" AND head IN ({marks(some)}) AND path IN ({marks(some)})",
+            (*(path[: state.HEAD] for path in some), *some),
+        )
+        found += [_made(row) for row in rows]
+    return sorted(found, key=lambda one: one.txid)
+
+
+def _beneath(path: str) -> bytes:
+    """A pattern for LIKE."""
+    return encoded(path).replace(b"\\", b"\\\\").replace(b"%", b"\\%").replace(b"_", b"\\_") + b"/%"
+
+
+def forget(tx: Transaction, sd_ids: Sequence[int]) -> None:
+    """What was missing of some storage descriptors is no longer of interest."""
+    if sd_ids:
+        _delete(tx, f"sd_id IN ({marks(sd_ids)})", sd_ids)
+
+
+def finish(tx: Transaction, ids: Sequence[int]) -> None:
+    """Their time is over."""
+    if ids:
+        _delete(tx, f"id IN ({marks(ids)})", ids)
+
+
+def _delete(tx: Transaction, where: str, arguments: Sequence[int]) -> None:
+    """With them, the removals that they have begun are over."""
+    for removal in _begun(tx, where, arguments):
+        journal.end_removal(tx, removal)
+    tx.execute(f"DELETE FROM {{state}}.recheck WHERE {where}", arguments)
+
+
+def settle(tx: Transaction, ids: Sequence[int], state: State, message: str, wait: float = LOOK_AGAIN) -> None:
+    """Give some another state, and look again after `wait` seconds."""
+    if ids:
+        tx.execute(
+            # From left to right: since when it is held is noted once, although it is looked at again and again.
+            # What is held keeps its sentence while its rows are locked.
+            f"UPDATE {{state}}.recheck SET held_at = {HELD_AT}, state = %s,"
+            " message = IF(%s = '' AND %s IN ('held', 'reported'), message, %s),"
+            f" due = UTC_TIMESTAMP(3) + INTERVAL %s SECOND WHERE id IN ({marks(ids)})",
+            (state, state, state, message[:1000], state, message[:1000], wait, *ids),
+        )
+
+
+def begin(tx: Transaction, ids: Sequence[int], cause: Cause) -> int:
+    """The removal of some rechecks, one or more: after a crash, or a lock held too long, the one that they began before."""
+    where = f"id IN ({marks(ids)})"
+    removal = next(iter(_begun(tx, where, ids)), None) or journal.begin_removal(tx, cause)
+    tx.execute(f"UPDATE {{state}}.recheck SET removal = %s WHERE {where} AND removal IS NULL", (removal, *ids))
+    return removal
+
+
+def _begun(tx: Transaction, where: str, arguments: Sequence[int]) -> list[int]:
+    sql = f"SELECT DISTINCT removal FROM {{state}}.recheck WHERE {where} AND removal IS NOT NULL ORDER BY removal"
+    return [int(removal) for (removal,) in tx.rows(sql, arguments)]
+
+
+def restores(tx: Transaction) -> list[str]:
+    """Paths at and beneath which something is to come back."""
+    return [decoded(path) for (path,) in tx.rows("SELECT DISTINCT path FROM {state}.recheck WHERE kind = 'restore'")]
+
+
+def replace_returns(tx: Transaction, paths: Collection[str]) -> None:
+    """Something came to some paths again: what waits for something since an earlier return there is tried with that."""
+    for some in chunks([encoded(path) for path in paths]):
+        where = f"head IN ({marks(some)}) AND path IN ({marks(some)})"
+        tx.execute(
+            f"DELETE FROM {{state}}.recheck WHERE kind = 'restore' AND state = 'waiting' AND message <> '' AND {where}",
+            (*(path[: state.HEAD] for path in some), *some),
+        )
+
+
+def look_for_returns(tx: Transaction) -> None:
+    """Something came back, or gave a name free: what waits for it may come back too."""
+    tx.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3) WHERE kind = 'restore' AND state = 'waiting'")
+
+
+def counts(tx: Transaction) -> dict[str, int]:
+    """How many there are, by state."""
+    return {str(state): int(n) for state, n in tx.rows("SELECT state, COUNT(*) FROM {state}.recheck GROUP BY state")}
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A directory that was moved elsewhere, and whose metadata goes in `left` seconds unless it is back by then."""
+
+    path: str
+    target: str
+    left: int
+
+    def __str__(self) -> str:
+        where = "elsewhere" if self.target in ("", NOWHERE) else f"to {self.target}"
+        return f"{self.path} was moved {where}: its metadata goes in {self.left} s, unless it is back (cleaner_rename_grace)"
+
+
+def moved(tx: Transaction, limit: int = 1000) -> list[Moved]:
+    """What was moved and is waited for, the first that goes first."""
+    rows = tx.rows(
+        "SELECT path, target, GREATEST(0, TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(3), due)) FROM {state}.recheck"
+        " WHERE kind = 'rename' AND state IN ('waiting', 'approved') ORDER BY due, id LIMIT %s",
+        (limit,),
+    )
+    return [Moved(decoded(path), decoded(target), int(left)) for path, target, left in rows]
+
+
+def _made(row: Row) -> Recheck:
+    number, kind, path, target, inode, sd_id, txid, event_at, state, removal = row
+    return Recheck(kind, decoded(path), decoded(target), inode, sd_id, txid, event_at, state, number, removal)

@@ -1,5 +1,0 @@
-"""The mirror: the metastore follows the directories of HDFS. One loop, one writer."""
-
-from hopshive.mirror.loop import Mirror
-
-__all__ = ["Mirror"]
