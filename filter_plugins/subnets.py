@@ -1,4 +1,4 @@
-"""Filters over the addresses of the lab (src/hopshive/subnets.py)."""
+"""Filters over the addresses of the lab (src/hopshive/install/subnets.py)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from hopshive import subnets
+from hopshive.install import subnets
 
 
 def nth_address(subnet: str, number: int | str) -> str:

@@ -103,10 +103,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from hopshive.artifacts.catalogue import Catalogue
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.mirror import Sources
-from hopshive.artifacts.tarball import parse_tarballs
+from hopshive.install.artifacts.catalogue import Catalogue
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.mirror import Sources
+from hopshive.install.artifacts.tarball import parse_tarballs
 
 
 def listed(catalogue: Catalogue, names: list[str]) -> dict[str, Any]:

@@ -99,7 +99,7 @@ path:
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
-    from hopshive import credential
+    from hopshive.install import credential
 
 
 def mode_of(text: str) -> int:

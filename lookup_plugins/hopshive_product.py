@@ -8,10 +8,10 @@ from typing import Any
 from ansible.errors import AnsibleError, AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-from hopshive.artifacts.catalogue import DEFAULT_PYTHON, Catalogue, default_artifacts, default_cache
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.python_env import PREFIX
-from hopshive.artifacts.tarball import parse_tarballs
+from hopshive.install.artifacts.catalogue import DEFAULT_PYTHON, Catalogue, default_artifacts, default_cache
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.python_env import PREFIX
+from hopshive.install.artifacts.tarball import parse_tarballs
 
 DOCUMENTATION = """
 name: hopshive_product

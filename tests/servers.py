@@ -19,8 +19,8 @@ from xml.sax.saxutils import escape
 import pymysql
 import pytest
 
-from hopshive.artifacts.catalogue import Catalogue, default_artifacts, default_cache
 from hopshive.hdfs.namenode import NameNode, NameNodeUnavailable
+from hopshive.install.artifacts.catalogue import Catalogue, default_artifacts, default_cache
 
 ROOT = Path(__file__).parents[1]
 # What Hadoop 3.3 and Hive 4.0 reach into on JDK 17.

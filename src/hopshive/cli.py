@@ -10,11 +10,6 @@ import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from hopshive.artifacts.catalogue import DEFAULT_PYTHON, Catalogue, default_artifacts, default_cache
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.mirror import Sources
-from hopshive.artifacts.python_env import BUILD_ENV, PREFIX
-from hopshive.artifacts.tarball import OfficialTarball, parse_tarballs
 from hopshive.commands.abandoned import abandoned
 from hopshive.commands.ask import restore, sync
 from hopshive.commands.base import Commands
@@ -27,6 +22,11 @@ from hopshive.commands.status import status
 from hopshive.commands.undo import undo
 from hopshive.commands.wait import wait
 from hopshive.commands.watchdog import watchdog
+from hopshive.install.artifacts.catalogue import DEFAULT_PYTHON, Catalogue, default_artifacts, default_cache
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.mirror import Sources
+from hopshive.install.artifacts.python_env import BUILD_ENV, PREFIX
+from hopshive.install.artifacts.tarball import OfficialTarball, parse_tarballs
 
 
 @click.group(cls=Commands)

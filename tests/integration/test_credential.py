@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from hopshive.credential import Attributes, CredentialError, Record, Shell, Store, differing, ensure, read_record
+from hopshive.install.credential import (
+    Attributes,
+    CredentialError,
+    Record,
+    Shell,
+    Store,
+    differing,
+    ensure,
+    read_record,
+)
 from tests.modules import run_module
 from tests.servers import QUICK, hadoop_classpath, require_java_compiler, write_script, write_site
 

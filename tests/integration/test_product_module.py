@@ -17,9 +17,9 @@ import ansible.module_utils
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from hopshive.artifacts.lock import sha256_of
-from hopshive.artifacts.pack import write_tar
-from hopshive.artifacts.python_env import contents
+from hopshive.install.artifacts.lock import sha256_of
+from hopshive.install.artifacts.pack import write_tar
+from hopshive.install.artifacts.python_env import contents
 
 ROOT = Path(__file__).parents[2]
 

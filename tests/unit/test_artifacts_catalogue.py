@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hopshive.artifacts.catalogue import Catalogue
-from hopshive.artifacts.errors import ArtifactError, ChecksumError
-from hopshive.artifacts.mirror import Sources
-from hopshive.artifacts.tarball import parse_tarballs
 from hopshive.cli import main
+from hopshive.install.artifacts.catalogue import Catalogue
+from hopshive.install.artifacts.errors import ArtifactError, ChecksumError
+from hopshive.install.artifacts.mirror import Sources
+from hopshive.install.artifacts.tarball import parse_tarballs
 
 JAR = b"classes"
 JAR_PATH = "org/thing/1/thing-1.jar"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from hopshive.artifacts import fetch as fetch_module
-from hopshive.artifacts.errors import ArtifactError, ChecksumError
-from hopshive.artifacts.fetch import Download, as_url, fetch, fetch_all
-from hopshive.artifacts.lock import LockedFile
+from hopshive.install.artifacts import fetch as fetch_module
+from hopshive.install.artifacts.errors import ArtifactError, ChecksumError
+from hopshive.install.artifacts.fetch import Download, as_url, fetch, fetch_all
+from hopshive.install.artifacts.lock import LockedFile
 
 CONTENT = b"a jar" * 1000
 

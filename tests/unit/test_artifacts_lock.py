@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.lock import LockedFile, format_lock, parse_lock
-from hopshive.artifacts.product import load_product, product_names
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.lock import LockedFile, format_lock, parse_lock
+from hopshive.install.artifacts.product import load_product, product_names
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 A, B = "a" * 64, "b" * 64

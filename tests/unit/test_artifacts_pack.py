@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.lock import LockedFile, sha256_of
-from hopshive.artifacts.pack import checksum_path, contents, flat_tar_gz, recorded_checksum, write_tar
-from hopshive.artifacts.product import Bundle, Placement, Product
-from hopshive.artifacts.tarball import OfficialTarball, parse_tarballs, repack
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.lock import LockedFile, sha256_of
+from hopshive.install.artifacts.pack import checksum_path, contents, flat_tar_gz, recorded_checksum, write_tar
+from hopshive.install.artifacts.product import Bundle, Placement, Product
+from hopshive.install.artifacts.tarball import OfficialTarball, parse_tarballs, repack
 
 
 def product(*layout: Placement, bundles: tuple[Bundle, ...] = ()) -> Product:

@@ -13,11 +13,11 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.lock import LockedFile, sha256_of
-from hopshive.artifacts.mirror import project_of
-from hopshive.artifacts.pypi import candidates
-from hopshive.artifacts.python_env import (
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.lock import LockedFile, sha256_of
+from hopshive.install.artifacts.mirror import project_of
+from hopshive.install.artifacts.pypi import candidates
+from hopshive.install.artifacts.python_env import (
     PythonEnv,
     build_project,
     build_sdist,

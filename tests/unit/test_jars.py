@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hopshive.jars import main, pack
+from hopshive.install.jars import main, pack
 
 
 def test_the_archive_holds_each_jar_flat_and_stored(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive.preflight.artifacts import tarball_fault
-from hopshive.preflight.cleaner import config_faults
-from hopshive.preflight.host import (
+from hopshive.install.preflight.artifacts import tarball_fault
+from hopshive.install.preflight.cleaner import config_faults
+from hopshive.install.preflight.host import (
     Disk,
     HostInfo,
     Limits,
@@ -20,7 +20,7 @@ from hopshive.preflight.host import (
     memory_need,
     questions,
 )
-from hopshive.preflight.inventory import (
+from hopshive.install.preflight.inventory import (
     IDS,
     PASSWORDS,
     SERVICE_USERS,
@@ -30,8 +30,8 @@ from hopshive.preflight.inventory import (
     check_tags,
     password_weakness,
 )
-from hopshive.preflight.problem import Problem, listed, merged, report
-from hopshive.preflight.queues import Queue, called, leaf_queues
+from hopshive.install.preflight.problem import Problem, listed, merged, report
+from hopshive.install.preflight.queues import Queue, called, leaf_queues
 from hopshive.services.components import COMPONENTS
 
 if TYPE_CHECKING:

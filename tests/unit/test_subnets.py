@@ -1,6 +1,6 @@
 import pytest
 
-from hopshive.subnets import collisions, nth_address
+from hopshive.install.subnets import collisions, nth_address
 
 
 def test_address_counts_from_the_start_of_the_subnet() -> None:

@@ -13,11 +13,11 @@ from ansible.errors import AnsibleError, AnsibleUndefinedVariable
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 
-from hopshive.artifacts.product import product_names
-from hopshive.preflight.artifacts import tarball_fault
-from hopshive.preflight.cleaner import config_faults
-from hopshive.preflight.host import Limits, check_hosts, host_info, questions, unanswered
-from hopshive.preflight.inventory import (
+from hopshive.install.artifacts.product import product_names
+from hopshive.install.preflight.artifacts import tarball_fault
+from hopshive.install.preflight.cleaner import config_faults
+from hopshive.install.preflight.host import Limits, check_hosts, host_info, questions, unanswered
+from hopshive.install.preflight.inventory import (
     BUNDLE,
     IDS,
     OWN_VARIABLES,
@@ -29,7 +29,7 @@ from hopshive.preflight.inventory import (
     check_tags,
     role_of,
 )
-from hopshive.preflight.problem import Problem, report
+from hopshive.install.preflight.problem import Problem, report
 from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
 ROLES = Path(__file__).parents[2]

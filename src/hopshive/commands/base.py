@@ -17,10 +17,10 @@ from rich.console import Console
 
 from hopshive import config as configuration
 from hopshive.access import denial
-from hopshive.artifacts.errors import ArtifactError
 from hopshive.database import Database, DatabaseError, Server
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import NameNode, NameNodeError
+from hopshive.install.artifacts.errors import ArtifactError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,11 +19,11 @@ import yaml
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
 
-from hopshive.artifacts.errors import ArtifactError, MissingFileError
-from hopshive.artifacts.lock import LockedFile, read_lock, sha256_of
-from hopshive.artifacts.mirror import project_of
-from hopshive.artifacts.pack import MTIME_S, Content
-from hopshive.artifacts.product import Identity, digest_of
+from hopshive.install.artifacts.errors import ArtifactError, MissingFileError
+from hopshive.install.artifacts.lock import LockedFile, read_lock, sha256_of
+from hopshive.install.artifacts.mirror import project_of
+from hopshive.install.artifacts.pack import MTIME_S, Content
+from hopshive.install.artifacts.product import Identity, digest_of
 
 PREFIX = "python-"
 # The tools that build wheels on the controller.

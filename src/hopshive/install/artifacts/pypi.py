@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, canonicalize_name
 
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.lock import LockedFile, format_lock
-from hopshive.artifacts.mirror import index_links
-from hopshive.artifacts.python_env import LOCKED_PYTHONS, distribution, select_files
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.lock import LockedFile, format_lock
+from hopshive.install.artifacts.mirror import index_links
+from hopshive.install.artifacts.python_env import LOCKED_PYTHONS, distribution, select_files
 
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s\\;]+)", re.MULTILINE)
 

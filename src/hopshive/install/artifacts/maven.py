@@ -8,9 +8,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.lock import LockedFile, format_lock, sha256_of
-from hopshive.artifacts.product import Product
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.lock import LockedFile, format_lock, sha256_of
+from hopshive.install.artifacts.product import Product
 
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 _KINDS = (".jar", ".tar.gz")

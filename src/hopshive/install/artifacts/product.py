@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from hopshive.artifacts.errors import ArtifactError, MissingFileError
-from hopshive.artifacts.lock import LockedFile, read_lock
+from hopshive.install.artifacts.errors import ArtifactError, MissingFileError
+from hopshive.install.artifacts.lock import LockedFile, read_lock
 
 # Part of every identity: an archive that is packed in another way is another archive.
 PACK_FORMAT = "hopshive-pack-1"

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import hopshive
-from hopshive.artifacts import maven, mirror, pack, pypi, python_env, tarball
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.fetch import Download, fetch_all
-from hopshive.artifacts.lock import LockedFile, read_lock
-from hopshive.artifacts.product import Identity, load_product, product_names
+from hopshive.install.artifacts import maven, mirror, pack, pypi, python_env, tarball
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.fetch import Download, fetch_all
+from hopshive.install.artifacts.lock import LockedFile, read_lock
+from hopshive.install.artifacts.product import Identity, load_product, product_names
 
 DEFAULT_PYTHON = "3.11"
 

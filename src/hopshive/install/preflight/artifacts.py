@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.tarball import parse_tarballs
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.tarball import parse_tarballs
 
 # A product that has no lock: it comes as a tarball only.
 TARBALL_ONLY = ("ndb",)

@@ -6,9 +6,9 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hopshive.artifacts.python_env import LOCKED_PYTHONS
-from hopshive.preflight.inventory import Inventory, component_of, ports_of
-from hopshive.preflight.problem import Problem, listed, merged
+from hopshive.install.artifacts.python_env import LOCKED_PYTHONS
+from hopshive.install.preflight.inventory import Inventory, component_of, ports_of
+from hopshive.install.preflight.problem import Problem, listed, merged
 from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
 SUPPORTED = {"debian": ("12",), "ubuntu": ("22.04", "24.04")}

@@ -1,4 +1,4 @@
-"""One archive of a directory of jars, as `spark.yarn.archive` wants it: `python -m hopshive.jars DIRECTORY ARCHIVE`."""
+"""One archive of a directory of jars, as `spark.yarn.archive` wants it: `python -m hopshive.install.jars DIRECTORY ARCHIVE`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pack(directory: Path, archive: Path) -> int:
 
 def main(arguments: list[str]) -> int:
     if len(arguments) != 2:
-        print("usage: python -m hopshive.jars DIRECTORY ARCHIVE", file=sys.stderr)
+        print("usage: python -m hopshive.install.jars DIRECTORY ARCHIVE", file=sys.stderr)
         return 64
     try:
         count = pack(Path(arguments[0]), Path(arguments[1]))

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from hopshive.artifacts.errors import ArtifactError, ChecksumError
+from hopshive.install.artifacts.errors import ArtifactError, ChecksumError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hopshive.artifacts.lock import LockedFile
+    from hopshive.install.artifacts.lock import LockedFile
 
 ATTEMPTS = 5
 WORKERS = 8

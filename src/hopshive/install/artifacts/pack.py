@@ -9,10 +9,10 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.fetch import temporary_beside
-from hopshive.artifacts.lock import LockedFile, sha256_of
-from hopshive.artifacts.product import Product, matches
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.fetch import temporary_beside
+from hopshive.install.artifacts.lock import LockedFile, sha256_of
+from hopshive.install.artifacts.product import Product, matches
 
 # A file of the archive is a file of the cache, or the bytes of something that was unpacked or made.
 Content = Path | bytes

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hopshive.preflight import values
-from hopshive.preflight.problem import Problem, listed, merged
-from hopshive.preflight.queues import PREFIX, Queue, called, capacity_faults, leaf_queues
+from hopshive.install.preflight import values
+from hopshive.install.preflight.problem import Problem, listed, merged
+from hopshive.install.preflight.queues import PREFIX, Queue, called, capacity_faults, leaf_queues
 from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
 # Each password, with the variable of its user and the components whose hosts need it.

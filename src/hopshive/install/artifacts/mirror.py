@@ -12,9 +12,9 @@ from html import escape, unescape
 from pathlib import Path, PurePosixPath
 from urllib.parse import urldefrag, urljoin
 
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.fetch import as_url, read_url
-from hopshive.artifacts.lock import LockedFile
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.fetch import as_url, read_url
+from hopshive.install.artifacts.lock import LockedFile
 
 MAVEN_CENTRAL = "https://repo.maven.apache.org/maven2"
 PYPI = "https://pypi.org/simple"

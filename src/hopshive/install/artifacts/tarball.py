@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from hopshive.artifacts.errors import ArtifactError
-from hopshive.artifacts.fetch import Download, as_url, temporary_beside
-from hopshive.artifacts.lock import LockedFile, sha256_of
-from hopshive.artifacts.pack import write_checksum
-from hopshive.artifacts.product import Identity
+from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.install.artifacts.fetch import Download, as_url, temporary_beside
+from hopshive.install.artifacts.lock import LockedFile, sha256_of
+from hopshive.install.artifacts.pack import write_checksum
+from hopshive.install.artifacts.product import Identity
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

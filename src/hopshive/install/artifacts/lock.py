@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from hopshive.artifacts.errors import ArtifactError, MissingFileError
+from hopshive.install.artifacts.errors import ArtifactError, MissingFileError
 
 _LINE = re.compile(r"(?P<sha256>[0-9a-f]{64})  (?P<path>\S+)")
 _BLOCK = 1 << 20

@@ -1,0 +1,1 @@
+"""What comes before a service runs: products, checks beforehand, credential stores, archives of jars, addresses."""
