@@ -127,8 +127,8 @@ from typing import Any
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
-    from hopshive.ndb import backup
-    from hopshive.ndb.tools import NdbError, Tools
+    from hopshive.operations.ndb import backup
+    from hopshive.operations.ndb.tools import NdbError, Tools
 
 
 def main() -> None:

@@ -125,8 +125,8 @@ from ansible.module_utils.hopshive_module import LOGIN, importing, login, start
 
 with importing:
     from hopshive.database import Server
-    from hopshive.ndb import backup, restore
-    from hopshive.ndb.tools import NdbError, Tools
+    from hopshive.operations.ndb import backup, restore
+    from hopshive.operations.ndb.tools import NdbError, Tools
 
 LOOKS = ("idle", "tables")
 ON_DATA_NODE = ("metadata", "data", "indexes")

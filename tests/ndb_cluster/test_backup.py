@@ -14,7 +14,7 @@ import yaml
 
 from hopshive.consistency import schema
 from hopshive.database import Server
-from hopshive.ndb import backup
+from hopshive.operations.ndb import backup
 from tests.metastore_db import Metastore, own_names, stock_metastore
 from tests.metastore_rows import Writer
 from tests.modules import run_module

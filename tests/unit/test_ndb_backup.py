@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive.ndb import backup
-from hopshive.ndb.tools import NdbError
+from hopshive.operations.ndb import backup
+from hopshive.operations.ndb.tools import NdbError
 from tests.modules import run_module
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ import pymysql
 
 from hopshive.database import login, marks
 from hopshive.metastore.closure import quoted
-from hopshive.ndb.tools import NdbError
+from hopshive.operations.ndb.tools import NdbError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hopshive.database import Server
-    from hopshive.ndb.backup import Part
-    from hopshive.ndb.tools import Tools
+    from hopshive.operations.ndb.backup import Part
+    from hopshive.operations.ndb.tools import Tools
 
 # Seconds between two looks.
 LOOK = 0.5

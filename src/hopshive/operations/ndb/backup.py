@@ -17,12 +17,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hopshive.ndb.tools import NdbError, last_lines
+from hopshive.operations.ndb.tools import NdbError, last_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hopshive.ndb.tools import Tools
+    from hopshive.operations.ndb.tools import Tools
 
 SEAL = "hopshive.json"
 _NAME = re.compile(r"BACKUP-(\d+)")
