@@ -14,11 +14,11 @@ from hopshive.config import Config, HdfsConfig
 from hopshive.consistency.status import FileSystem, Status, Stored
 from hopshive.daemon.lease import Standing
 from hopshive.daemon.metrics import Metrics
+from hopshive.duties import ReportWork
 from hopshive.hdfs.namenode import report
 from hopshive.hdfs.namenode.report import DataNode, Replica, Report, Space
 from hopshive.hdfs.namenode.rpc import HA_PROTOCOL, Call, RemoteError, answer_of
 from hopshive.hdfs.namenode.wire import Message, encode
-from hopshive.leader import ReportWork
 from hopshive.wording import size
 from tests.servers import connect, free_port, run_hdfs
 

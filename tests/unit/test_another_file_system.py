@@ -14,8 +14,8 @@ from hopshive.daemon.notify import Notifier
 from hopshive.daemon.process import Daemon
 from hopshive.daemon.worker import Duty
 from hopshive.database.state import write_setting
+from hopshive.duties import MirrorWork
 from hopshive.errors import Refused
-from hopshive.leader import MirrorWork
 from tests.mirror_world import World, empty_world
 
 if TYPE_CHECKING:

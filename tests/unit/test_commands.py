@@ -16,7 +16,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from hopshive import leader
+from hopshive import duties
 from hopshive.cli import main
 from hopshive.commands import base, wait
 from hopshive.config import JournalConfig
@@ -357,8 +357,8 @@ def leading(world: World, automatic: bool) -> Iterator[None]:
         journal=JournalConfig(automatic=automatic),
     )
     metrics = Metrics()
-    duties = [one for one in leader.duties(config, metrics) if one.name == "mirror"]
-    daemon = Daemon(config, config.server(), metrics, Notifier({}), duties)
+    mirror = [one for one in duties.duties(config, metrics) if one.name == "mirror"]
+    daemon = Daemon(config, config.server(), metrics, Notifier({}), mirror)
     thread = threading.Thread(target=daemon.run)
     thread.start()
     try:

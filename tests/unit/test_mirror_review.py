@@ -12,9 +12,9 @@ from hopshive.consistency.mirror import binding, compare, follow, loop, recheck,
 from hopshive.consistency.mirror.context import look
 from hopshive.database import DatabaseError, DatabaseUnavailable, Transaction
 from hopshive.database.state import write_setting
+from hopshive.duties import MirrorWork
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import MissingEdits
-from hopshive.leader import MirrorWork
 from tests.mirror_world import TRASH, World
 
 if TYPE_CHECKING:

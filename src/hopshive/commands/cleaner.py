@@ -13,8 +13,8 @@ from hopshive.daemon import logs
 from hopshive.daemon.metrics import EndpointError, Metrics
 from hopshive.daemon.notify import Notifier
 from hopshive.daemon.process import Daemon
+from hopshive.duties import check, duties
 from hopshive.errors import Refused
-from hopshive.leader import check, duties
 
 log = logging.getLogger(__name__)
 
