@@ -27,11 +27,14 @@ from hopshive.services.health import (
     NoAnswer,
     Target,
     WrongAnswer,
-    parse_srvr,
-    strangers,
+    daemon,
+    hadoop,
+    questions,
     wait_for,
     wait_unused,
 )
+from hopshive.services.health.hadoop import parse_srvr
+from hopshive.services.health.sql import strangers
 from tests.modules import run_module
 from tests.servers import Hdfs, MariaDB, connect, free_port, run_java
 
@@ -133,7 +136,7 @@ def test_it_is_asked_until_it_answers(monkeypatch: pytest.MonkeyPatch, clock: Cl
         return {"version": "1"}
 
     question = replace(health.QUESTIONS["zookeeper"], ask=answer)
-    monkeypatch.setattr(health, "QUESTIONS", {**health.QUESTIONS, "zookeeper": question})
+    monkeypatch.setattr(questions, "QUESTIONS", {**health.QUESTIONS, "zookeeper": question})
     assert wait_for(Target("zookeeper", "h", 1), 60, clock=clock, sleep=clock.sleep) == Answer({"version": "1"}, 3, 1.0)
 
 
@@ -291,12 +294,12 @@ def test_a_namenode_in_safe_mode_and_a_datanode_it_does_not_know_do_not_pass(mon
     def fetch(url: str, _: float) -> dict[str, Any]:
         return {"beans": [beans[url.rpartition("name=")[2]]]}
 
-    monkeypatch.setattr(health, "fetch_json", fetch)
+    monkeypatch.setattr(hadoop, "fetch_json", fetch)
     with pytest.raises(NoAnswer, match=r"it is in safe mode\. Safe mode is ON\. It was turned on manually"):
-        health.ask_namenode(Target("namenode", "h", 1), 1)
-    assert health.ask_namenode(Target("namenode", "h", 1, safe_mode=True), 1)["state"] == "active"
+        hadoop.ask_namenode(Target("namenode", "h", 1), 1)
+    assert hadoop.ask_namenode(Target("namenode", "h", 1, safe_mode=True), 1)["state"] == "active"
     with pytest.raises(NoAnswer, match=r"does not list worker1:9866 among its live DataNodes \(worker2:9866\)"):
-        health.ask_datanode(Target("datanode", "h", 1, namenode=["http://n"]), 1)
+        hadoop.ask_datanode(Target("datanode", "h", 1, namenode=["http://n"]), 1)
 
 
 @pytest.mark.parametrize(
@@ -321,13 +324,13 @@ def test_a_datanode_leaves_when_its_blocks_are_elsewhere(
         "NameNodeStatus": {"State": "active"},
         "FSNamesystem": {"UnderReplicatedBlocks": lacking - 2 if lacking else 0, "MissingBlocks": 2 if lacking else 0},
     }
-    monkeypatch.setattr(health, "fetch_json", lambda url, _: {"beans": [beans[url.rpartition("name=")[2]]]})
+    monkeypatch.setattr(hadoop, "fetch_json", lambda url, _: {"beans": [beans[url.rpartition("name=")[2]]]})
     target = Target("datanode_leaving", "worker1", 9866, namenode=["http://n"])
     if sentence:
         with pytest.raises(NoAnswer, match=re.escape(sentence)):
-            health.ask_datanode_leaving(target, 1)
+            hadoop.ask_datanode_leaving(target, 1)
     else:
-        assert health.ask_datanode_leaving(target, 1)["state"] in ("decommissioned", "gone")
+        assert hadoop.ask_datanode_leaving(target, 1)["state"] in ("decommissioned", "gone")
 
 
 # --- the cleaner ------------------------------------------------------------------------------------------------------
@@ -346,8 +349,8 @@ def ask_cleaner(monkeypatch: pytest.MonkeyPatch, own: bytes, other: bytes | None
             raise NoAnswer("connection refused")
         return other if "other" in url and other is not None else own
 
-    monkeypatch.setattr(health, "fetch", fetch)
-    return health.ask_cleaner(Target("cleaner", "own", 1, cleaners=["http://own:1", "http://other:1"]), 1)
+    monkeypatch.setattr(daemon, "fetch", fetch)
+    return daemon.ask_cleaner(Target("cleaner", "own", 1, cleaners=["http://own:1", "http://other:1"]), 1)
 
 
 def test_a_cleaner_leads_or_waits_and_one_of_all_leads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -367,8 +370,8 @@ def test_a_cleaner_leads_or_waits_and_one_of_all_leads(monkeypatch: pytest.Monke
 
 
 def test_a_cleaner_without_others_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "fetch", lambda *_: metrics(0))
-    assert health.ask_cleaner(Target("cleaner", "own", 1), 1)["state"] == "standby"
+    monkeypatch.setattr(daemon, "fetch", lambda *_: metrics(0))
+    assert daemon.ask_cleaner(Target("cleaner", "own", 1), 1)["state"] == "standby"
 
 
 # --- YARN -------------------------------------------------------------------------------------------------------------
@@ -376,14 +379,14 @@ def test_a_cleaner_without_others_may_wait(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_node_that_is_ill_or_unknown_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: dict[str, Any] = {"info": {"nodeInfo": {"nodeHealthy": False, "healthReport": "1/1 local-dirs are bad"}}}
-    monkeypatch.setattr(health, "fetch_json", lambda url, _: answers[url.rpartition("/")[2]])
+    monkeypatch.setattr(hadoop, "fetch_json", lambda url, _: answers[url.rpartition("/")[2]])
     target = Target("nodemanager", "h", 1, resourcemanager=["http://rm"])
     with pytest.raises(NoAnswer, match="it is not healthy: 1/1 local-dirs are bad"):
-        health.ask_nodemanager(target, 1)
+        hadoop.ask_nodemanager(target, 1)
     answers["info"] = {"nodeInfo": {"nodeHealthy": True, "id": "w:1"}}
     answers["nodes"] = {"nodes": None}
     with pytest.raises(NoAnswer, match="the ResourceManager does not know w:1"):
-        health.ask_nodemanager(target, 1)
+        hadoop.ask_nodemanager(target, 1)
     answers["nodes"] = {"nodes": {"node": [{"id": "w:1", "state": "UNHEALTHY"}]}}
     with pytest.raises(NoAnswer, match="the ResourceManager lists w:1 as UNHEALTHY"):
-        health.ask_nodemanager(target, 1)
+        hadoop.ask_nodemanager(target, 1)

@@ -1,0 +1,95 @@
+"""Whom to ask, what an answer is, and what it means when there is none."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hopshive.metastore.thrift import SocketStream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+# Longest that one question may take, in seconds.
+ATTEMPT_TIMEOUT = 10.0
+# Between two questions, in seconds.
+POLL = 0.5
+Facts = dict[str, Any]
+T = TypeVar("T")
+
+
+class NoAnswer(Exception):
+    """The service does not answer yet."""
+
+
+class WrongAnswer(Exception):
+    """The service answers, and waiting will not change what."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Whom to ask, and what a question needs besides. URLs have no path: `http://namenode:9870`."""
+
+    kind: str
+    host: str
+    port: int
+    user: str = ""
+    password: str = ""
+    unix_socket: str = ""
+    statement: str = ""
+    namenode: Sequence[str] = ()
+    resourcemanager: Sequence[str] = ()
+    cleaners: Sequence[str] = ()
+    safe_mode: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where it is asked."""
+        return self.unix_socket or f"{self.host}:{self.port}"
+
+
+def at(target: Target, place: str) -> Target:
+    """The same question for another server, `host:port`."""
+    host, _, port = place.rpartition(":")
+    return replace(target, host=host, port=int(port))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a service said, and after how many questions and seconds."""
+
+    facts: Facts
+    attempts: int
+    waited: float
+
+
+@contextmanager
+def connect(host: str, port: int, timeout: float) -> Iterator[SocketStream]:
+    """A connection for one question. Raises NoAnswer."""
+    try:
+        with socket.create_connection((host, port), timeout=timeout) as connection:
+            yield SocketStream(connection)
+    except TimeoutError:
+        raise NoAnswer(f"nothing came back within {timeout:.0f} s") from None
+    except OSError as error:
+        raise NoAnswer(reason(error)) from None
+
+
+def reason(error: Exception) -> str:
+    """An error as an operator reads it: `connection refused` instead of `[Errno 111] ..`."""
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return f"{text[:1].lower()}{text[1:]}"
+
+
+def first(urls: Sequence[str], ask: Callable[[str], T]) -> T:
+    """The first answer of several servers, of which any may be down."""
+    errors = []
+    for url in urls:
+        try:
+            return ask(url)
+        except NoAnswer as error:
+            errors.append(f"{url}: {error}")
+    raise NoAnswer("; ".join(errors))

@@ -1,0 +1,36 @@
+"""hopshive's own daemon, over its metrics."""
+
+from __future__ import annotations
+
+from hopshive.services.health.answer import Facts, NoAnswer, Target, WrongAnswer
+from hopshive.services.health.http import fetch
+
+
+def ask_cleaner(target: Target, timeout: float) -> Facts:
+    """`/metrics`: it leads and can do what it has to, or it waits; with `cleaners` also that one of all leads."""
+    own = f"http://{target.place}"
+    found = _metrics(own, timeout)
+    leads = found.get("hopshive_leader") == 1
+    failing = [name for name, value in found.items() if name.startswith("hopshive_failing") and value]
+    if failing:
+        raise NoAnswer(f"it leads, but cannot do its work: {', '.join(failing)}")
+    facts: Facts = {"state": "leading" if leads else "standby", "epoch": int(found.get("hopshive_epoch", 0))}
+    leaders = [own] if leads else []
+    for other in {url.rstrip("/") for url in target.cleaners} - {own}:
+        try:
+            leaders += [other] if _metrics(other, timeout).get("hopshive_leader") == 1 else []
+        except NoAnswer:
+            continue
+    if target.cleaners and len(leaders) != 1:
+        raise NoAnswer(f"of {', '.join(target.cleaners)}, {len(leaders) or 'none'} lead")
+    return facts
+
+
+def _metrics(base: str, timeout: float) -> dict[str, float]:
+    """Prometheus' text: each series with its value."""
+    lines = fetch(f"{base}/metrics", timeout).decode(errors="replace").splitlines()
+    series = (line.rpartition(" ") for line in lines if line.startswith("hopshive_"))
+    found = {name: float(value) for name, _, value in series}
+    if "hopshive_leader" not in found:
+        raise WrongAnswer("it has no metric hopshive_leader: something else listens there")
+    return found

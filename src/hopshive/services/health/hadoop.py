@@ -1,0 +1,183 @@
+"""ZooKeeper, and the daemons of HDFS and YARN: over JMX, REST and RPC."""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+
+from hopshive.hdfs.namenode.rpc import Call, ConnectionLostError, NotHadoopError, RemoteError, answer_of
+from hopshive.metastore.thrift import Closed
+from hopshive.services.health.answer import Facts, NoAnswer, Target, WrongAnswer, connect, first
+from hopshive.services.health.http import fetch_json
+
+_ZKFC_PROTOCOL = "org.apache.hadoop.ha.ZKFCProtocol"
+
+
+def bean(base: str, name: str, timeout: float) -> Facts:
+    """One bean of a Hadoop daemon's JMX servlet. Raises NoAnswer."""
+    beans = fetch_json(f"{base}/jmx?qry={urllib.parse.quote(name, safe='=:,')}", timeout).get("beans") or []
+    if not beans:
+        raise NoAnswer(f"it has no bean {name} yet")
+    bean: Facts = beans[0]
+    return bean
+
+
+def ask_zookeeper(target: Target, timeout: float) -> Facts:
+    """`srvr`: the only four-letter word that ZooKeeper allows by default. A server outside a quorum does not serve."""
+    with connect(target.host, target.port, timeout) as connection:
+        connection.write(b"srvr")
+        reply = b""
+        while True:
+            try:
+                reply += connection.read(1)
+            except Closed:
+                break
+    return parse_srvr(reply.decode(errors="replace"))
+
+
+def parse_srvr(reply: str) -> Facts:
+    """Version and mode (leader, follower, observer, standalone) out of the answer to `srvr`."""
+    if "not in the whitelist" in reply:
+        raise WrongAnswer("it does not allow srvr: add it to 4lw.commands.whitelist")
+    lines = dict(line.split(": ", 1) for line in reply.splitlines() if ": " in line)
+    if "Mode" not in lines:
+        raise NoAnswer(reply.strip().rstrip(".") or "an empty answer")
+    return {"mode": lines["Mode"], "version": lines.get("Zookeeper version", "").partition(",")[0]}
+
+
+def ask_namenode(target: Target, timeout: float) -> Facts:
+    """Its JMX: up, and out of safe mode unless `safe_mode` lets that pass; with `namenode` also that one of those is active.
+
+    Without that a standby counts as well: `state` tells which it is.
+    """
+    facts = _namenode(f"http://{target.place}", target.safe_mode, timeout)
+    if target.namenode and facts["state"] != "active":
+        facts["namenode"] = first(target.namenode, lambda url: _active(url.rstrip("/"), target.safe_mode, timeout))
+    return facts
+
+
+def _active(base: str, safe_mode: bool, timeout: float) -> str:
+    state = _namenode(base, safe_mode, timeout)["state"]
+    if state != "active":
+        raise NoAnswer(f"it is {state}")
+    return base
+
+
+def _namenode(base: str, safe_mode: bool, timeout: float) -> Facts:
+    system = bean(base, "Hadoop:service=NameNode,name=FSNamesystemState", timeout)
+    if system.get("FSState") != "Operational" and not safe_mode:
+        why = bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout).get("Safemode") or ""
+        raise NoAnswer(f"it is in safe mode. {why}".strip().rstrip("."))
+    status = bean(base, "Hadoop:service=NameNode,name=NameNodeStatus", timeout)
+    return {"state": status.get("State", ""), "live_datanodes": system.get("NumLiveDataNodes", 0)}
+
+
+def ask_journalnode(target: Target, timeout: float) -> Facts:
+    """Its JMX: it is up. Whether NameNodes write to it they know alone: hopshive.services.edits."""
+    base = f"http://{target.place}"
+    info = bean(base, "Hadoop:service=JournalNode,name=JournalNodeInfo", timeout)
+    return {"version": str(info.get("Version", "")).partition(",")[0]}
+
+
+def ask_zkfc(target: Target, timeout: float) -> Facts:
+    """A call of no method, over its protocol; with `namenode` also that one of those is active."""
+    try:
+        answer = answer_of((target.host, target.port), "hdfs", Call(0, "hopshiveKnock", b"", _ZKFC_PROTOCOL), timeout)
+    except (ConnectionLostError, NotHadoopError, RemoteError) as error:
+        raise NoAnswer(str(error)) from None
+    # Another daemon of Hadoop does not know the protocol.
+    if not isinstance(answer, RemoteError) or answer.name != "RpcNoSuchMethodException":
+        raise NoAnswer(f"it is not a failover controller: {answer}")
+    if not target.namenode:
+        return {}
+    return {"namenode": first(target.namenode, lambda url: _active(url.rstrip("/"), True, timeout))}
+
+
+def ask_datanode(target: Target, timeout: float) -> Facts:
+    """Its JMX, and with `namenode` also that a NameNode lists it as live."""
+    info = bean(f"http://{target.place}", "Hadoop:service=DataNode,name=DataNodeInfo", timeout)
+    name = f"{info.get('DatanodeHostname')}:{info.get('DataPort')}"
+    facts: Facts = {"name": name, "version": info.get("Version", "").partition(",")[0]}
+    if target.namenode:
+        facts["namenode"] = first(target.namenode, lambda url: _listed_live(url, name, timeout))
+    return facts
+
+
+def _listed_live(namenode: str, datanode: str, timeout: float) -> str:
+    info = bean(namenode.rstrip("/"), "Hadoop:service=NameNode,name=NameNodeInfo", timeout)
+    live = json.loads(info.get("LiveNodes") or "{}")
+    if datanode not in live:
+        others = ", ".join(sorted(live)) or "none"
+        raise NoAnswer(f"the NameNode does not list {datanode} among its live DataNodes ({others})")
+    if live[datanode].get("adminState") != "In Service":
+        raise NoAnswer(
+            f"the NameNode lists {datanode} as {live[datanode].get('adminState')} (playbooks/decommission.yml)"
+        )
+    return namenode
+
+
+def ask_datanode_leaving(target: Target, timeout: float) -> Facts:
+    """Whether the active NameNode has copied everything that this DataNode holds (`namenode`; `host:port` is its data port).
+
+    One that is dead counts as decommissioned at once. So of that, and of one that it does not know, it is asked whether any block
+    has fewer copies than it should have.
+    """
+
+    def state(url: str) -> str:
+        base = url.rstrip("/")
+        _active(base, True, timeout)
+        info = bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout)
+        live = json.loads(info.get("LiveNodes") or "{}")
+        if target.place in live:
+            return str(live[target.place].get("adminState"))
+        blocks = bean(base, "Hadoop:service=NameNode,name=FSNamesystem", timeout)
+        lacking = int(blocks.get("UnderReplicatedBlocks", 0)) + int(blocks.get("MissingBlocks", 0))
+        return f"not live, and that {lacking} blocks have too few copies" if lacking else "gone"
+
+    found = first(target.namenode, state)
+    if found not in ("Decommissioned", "gone"):
+        raise NoAnswer(
+            f"the NameNode says that {target.place} is {found}; hdfs dfsadmin -report tells how much is left, hdfs fsck / of what"
+        )
+    return {"state": found.lower()}
+
+
+def ask_nodemanager_leaving(target: Target, timeout: float) -> Facts:
+    """Whether the active ResourceManager has ended what ran on this NodeManager (`resourcemanager`; `host:port` is its RPC)."""
+    found = first(target.resourcemanager, lambda url: _node_state(url, target.place, timeout))
+    if found not in ("DECOMMISSIONED", "SHUTDOWN", "LOST", ""):
+        raise NoAnswer(f"the ResourceManager says that {target.place} is {found}")
+    return {"state": found.lower() or "gone"}
+
+
+def _node_state(resourcemanager: str, node: str, timeout: float) -> str:
+    """What a ResourceManager says of a NodeManager; empty if it does not know it."""
+    nodes = fetch_json(f"{resourcemanager.rstrip('/')}/ws/v1/cluster/nodes", timeout).get("nodes") or {}
+    states = {entry.get("id"): str(entry.get("state")) for entry in nodes.get("node", [])}
+    return states.get(node, "")
+
+
+def ask_resourcemanager(target: Target, timeout: float) -> Facts:
+    """`/ws/v1/cluster/info`: started, and active or standby; just after its start it is neither."""
+    info = fetch_json(f"http://{target.place}/ws/v1/cluster/info", timeout).get("clusterInfo", {})
+    if info.get("state") != "STARTED" or info.get("haState") not in ("ACTIVE", "STANDBY"):
+        raise NoAnswer(f"its state is {info.get('state')}, {info.get('haState')}")
+    return {"state": info["haState"].lower(), "version": info.get("resourceManagerVersion", "")}
+
+
+def ask_nodemanager(target: Target, timeout: float) -> Facts:
+    """`/ws/v1/node/info`: healthy, and with `resourcemanager` also that one of them lists it as running."""
+    info = fetch_json(f"http://{target.place}/ws/v1/node/info", timeout).get("nodeInfo", {})
+    if not info.get("nodeHealthy"):
+        raise NoAnswer(f"it is not healthy: {info.get('healthReport') or 'no report yet'}")
+    facts: Facts = {"name": info.get("id", ""), "version": info.get("nodeManagerVersion", "")}
+    if target.resourcemanager:
+        facts["resourcemanager"] = first(target.resourcemanager, lambda url: _registered(url, facts["name"], timeout))
+    return facts
+
+
+def _registered(resourcemanager: str, node: str, timeout: float) -> str:
+    found = _node_state(resourcemanager, node, timeout)
+    if found != "RUNNING":
+        raise NoAnswer(f"the ResourceManager {f'lists {node} as {found}' if found else f'does not know {node}'}")
+    return resourcemanager

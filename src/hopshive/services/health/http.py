@@ -1,0 +1,39 @@
+"""What a service answers over HTTP."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import urllib.parse
+from typing import Any
+
+from hopshive.services.health.answer import NoAnswer, reason
+
+
+def fetch_json(url: str, timeout: float) -> Any:
+    """The JSON that a URL answers with; raises NoAnswer for everything else."""
+    try:
+        return json.loads(fetch(url, timeout, "application/json"))
+    except ValueError:
+        raise NoAnswer(f"{url} answered with something that is not JSON") from None
+
+
+def fetch(url: str, timeout: float, accept: str = "*/*") -> bytes:
+    """What a URL answers with; raises NoAnswer if that is no success."""
+    parts = urllib.parse.urlsplit(url)
+    factory = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = factory(parts.hostname or "", parts.port, timeout=timeout)
+    try:
+        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        connection.request("GET", path, headers={"Accept": accept})
+        response = connection.getresponse()
+        body = response.read()
+    except TimeoutError:
+        raise NoAnswer(f"nothing came back within {timeout:.0f} s") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise NoAnswer(reason(error)) from None
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise NoAnswer(f"{url} answered {response.status} {response.reason}")
+    return body

@@ -1,0 +1,97 @@
+"""How each kind of service is asked, and asking until it answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hopshive.services.components import COMPONENTS
+from hopshive.services.health.answer import ATTEMPT_TIMEOUT, POLL, Answer, Facts, NoAnswer, Target, WrongAnswer
+from hopshive.services.health.daemon import ask_cleaner
+from hopshive.services.health.hadoop import (
+    ask_datanode,
+    ask_datanode_leaving,
+    ask_journalnode,
+    ask_namenode,
+    ask_nodemanager,
+    ask_nodemanager_leaving,
+    ask_resourcemanager,
+    ask_zkfc,
+    ask_zookeeper,
+)
+from hopshive.services.health.hive import ask_metastore, ask_server2
+from hopshive.services.health.sql import ask_mariadb, ask_ndb_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Question:
+    """How a kind of service is asked, and how that is called in a message; `unit` only where the kind is no component."""
+
+    ask: Callable[[Target, float], Facts]
+    asked: str
+    port: int
+    unit: str = ""
+
+
+QUESTIONS: Mapping[str, Question] = {
+    "zookeeper": Question(ask_zookeeper, "srvr", 2181),
+    "mariadb": Question(ask_mariadb, "SELECT 1", 3306),
+    "ndb_sql": Question(ask_ndb_sql, "its data nodes", 3306),
+    "journalnode": Question(ask_journalnode, "its state, over JMX", 8480),
+    "namenode": Question(ask_namenode, "its state, over JMX", 9870),
+    "zkfc": Question(ask_zkfc, "an answer, over RPC", 8019, unit="hadoop-hdfs-zkfc"),
+    "datanode": Question(ask_datanode, "its state, over JMX", 9864),
+    "datanode_leaving": Question(ask_datanode_leaving, "whether it may go", 9866),
+    "nodemanager_leaving": Question(ask_nodemanager_leaving, "whether it may go", 8041),
+    "resourcemanager": Question(ask_resourcemanager, "/ws/v1/cluster/info", 8088),
+    "nodemanager": Question(ask_nodemanager, "/ws/v1/node/info", 8042),
+    "metastore": Question(ask_metastore, "get_catalogs, over Thrift", 9083),
+    "cleaner": Question(ask_cleaner, "/metrics", 9853),
+    "server2": Question(ask_server2, "a session, over Thrift", 10000),
+}
+
+
+def wait_for(
+    target: Target,
+    timeout: float,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Answer:
+    """Ask until the service answers; at least once, at most for `timeout` seconds.
+
+    Raises WrongAnswer or NoAnswer with a whole sentence: service, place, what was asked, the last error, where to look.
+    """
+    question = QUESTIONS[target.kind]
+    begin = clock()
+    attempts = 0
+    while True:
+        attempts += 1
+        left = timeout - (clock() - begin)
+        try:
+            facts = question.ask(target, min(ATTEMPT_TIMEOUT, max(1.0, left)))
+        except NoAnswer as error:
+            if clock() - begin + POLL >= timeout:
+                raise NoAnswer(failure(target, str(error), clock() - begin, attempts)) from None
+        except WrongAnswer as error:
+            raise WrongAnswer(
+                f"{target.kind} at {target.place} was asked for {question.asked} and said: {error}."
+            ) from None
+        else:
+            return Answer(facts, attempts, round(clock() - begin, 1))
+        sleep(POLL)
+
+
+def failure(target: Target, reason: str, waited: float, attempts: int) -> str:
+    """The sentence for a service that did not answer in time."""
+    unit = QUESTIONS[target.kind].unit or COMPONENTS[target.kind.removesuffix("_leaving")].unit
+    where = target.host if not target.unix_socket else "this host"
+    return (
+        f"{target.kind} at {target.place} did not answer within {waited:.0f} s ({attempts} tries, asked for "
+        f"{QUESTIONS[target.kind].asked}). Last error: {reason}. See journalctl -u {unit} on {where}."
+    )
