@@ -33,7 +33,7 @@ SUDO_ASK = $(shell [ "$$(id -u)" = 0 ] || sudo -n true 2>/dev/null || { [ -t 0 ]
 PLAY = $(BIN)/ansible-playbook -i $(INVENTORY) $(ARGS)
 YAML_TREES := $(wildcard site.yml requirements.yml .pre-commit-config.yaml .ansible-lint .yamllint artifacts inventories jobs \
 	library molecule playbooks roles tests)
-PYTHON_TREES := $(wildcard src filter_plugins lookup_plugins library jobs tests molecule)
+PYTHON_TREES := $(wildcard src filter_plugins lookup_plugins library jobs tests tools molecule)
 
 .PHONY: help
 help: ## list the targets
@@ -153,7 +153,7 @@ faults: venv ## break a running lab in each way, with clients at work: LABEL=ha 
 
 .PHONY: bench-deploy
 bench-deploy: venv ## time a deployment: empty cache, warm cache, nothing to do
-	$(BIN)/python tests/bench/deploy.py
+	$(BIN)/python -m tests.bench.deploy
 
 .PHONY: bench-consistency
 bench-consistency: venv ## measure how the metastore follows the file system (ARGS="--only restore --scale 0.1")
@@ -169,7 +169,7 @@ bench-answers: $(ANSWERS_READY) ## what the settings for right answers cost on T
 
 .PHONY: docs
 docs: venv ## write the generated parts of docs/ anew
-	$(BIN)/python -m hopshive.variables_doc
+	$(BIN)/python -m tools.variables_doc
 
 .PHONY: venv
 venv: $(VENV_READY) ## make or refresh .venv from requirements/dev.txt

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from statistics import median
 from typing import TYPE_CHECKING
 
-from hopshive.bench import Measurement
 from tests.bench import operations
+from tests.bench.measurement import Measurement
 from tests.bench.sites import REPLICAS
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hopshive.bench import Measurement
 from tests.bench.dataset import days, make_partitioned
+from tests.bench.measurement import Measurement
 from tests.bench.rig import wait_for_value, wait_until_bound
 
 if TYPE_CHECKING:

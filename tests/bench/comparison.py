@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from hopshive.bench import Measurement
 from tests.bench.dataset import days, hours, make_partitioned
+from tests.bench.measurement import Measurement
 from tests.bench.rig import ask, wait_until_bound
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hopshive.bench import Measurement, show
 from tests.bench import collection, comparison, deletions, operations, repair, restoring, stream
+from tests.bench.measurement import Measurement, show
 from tests.bench.report import add
 from tests.bench.rig import open_rig
 

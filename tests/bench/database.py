@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hopshive.bench import Measurement, show
 from tests.bench import calls, chart, plans
+from tests.bench.measurement import Measurement, show
 from tests.bench.report import add
 from tests.bench.rig import open_rig
 from tests.bench.sites import start_mariadb, start_ndb

@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hopshive.bench import Measurement
 from tests.bench.figures import percentile
+from tests.bench.measurement import Measurement
 from tests.bench.rig import wait_until_bound
 from tests.bench.thrift_metastore import MetastoreError
 

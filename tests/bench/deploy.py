@@ -17,8 +17,8 @@ from pathlib import Path
 
 import click
 
-from hopshive.bench import Measurement, show, write
-from hopshive.recap import HostRecap, read
+from tests.bench.measurement import Measurement, show, write
+from tests.bench.recap import HostRecap, read
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "bench"

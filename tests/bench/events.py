@@ -21,10 +21,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from hopshive.bench import Measurement, show
 from hopshive.hdfs.namenode import NameNode
 from hopshive.hdfs.namenode.rpc import Call, Connection, RemoteError
 from hopshive.hdfs.namenode.wire import encode
+from tests.bench.measurement import Measurement, show
 from tests.servers import Hdfs, connect, hadoop_classpath, run_hdfs, unpack
 
 LOOP = Path(__file__).with_name("InotifyLoop.java")

@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager
 from statistics import median
 from typing import TYPE_CHECKING
 
-from hopshive.bench import Measurement
 from hopshive.consistency import schema
+from tests.bench.measurement import Measurement
 from tests.bench.rig import wait_until_bound
 from tests.bench.thrift_metastore import ThriftMetastore
 

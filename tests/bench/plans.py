@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from statistics import median
 from typing import TYPE_CHECKING
 
-from hopshive.bench import Measurement
+from tests.bench.measurement import Measurement
 from tests.bench.sites import MARIADB, NDB
 from tests.bench.tpcds import DB, QUERIES, make, read_queries, read_tables
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopshive.bench import Measurement
+from tests.bench.measurement import Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from hopshive.bench import Measurement
 from tests.bench.dataset import days, make_partitioned
+from tests.bench.measurement import Measurement
 from tests.bench.rig import wait_for_value, wait_until_bound
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from hopshive import config as configuration
-from hopshive.bench import Measurement
 from hopshive.consistency.mirror import Mirror
 from hopshive.daemon.metrics import Metrics
 from tests.bench import events
 from tests.bench.dataset import days, make_partitioned
+from tests.bench.measurement import Measurement
 from tests.bench.rig import wait_until_bound
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 import json
 from pathlib import Path
 
-from hopshive.bench import Measurement, write
-from hopshive.recap import HostRecap, read
+from tests.bench.measurement import Measurement, write
+from tests.bench.recap import HostRecap, read
 
 OUTPUT = """\
 fatal: [a]: FAILED! => changed=9

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hopshive.bench import Measurement
 from tests.bench.figures import percentile
+from tests.bench.measurement import Measurement
 from tests.bench.report import add, shown, table, with_section
 from tests.bench.restoring import difference
 

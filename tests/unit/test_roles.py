@@ -16,7 +16,7 @@ import yaml
 from jinja2.ext import do, loopcontrols
 
 from hopshive.services.components import COMPONENTS, Component
-from hopshive.variables_doc import Loader, load
+from tools.variables_doc import Loader, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from hopshive import variables_doc
+from tools import variables_doc
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,6 +1,6 @@
 """docs/variables.md: every public variable, from the roles' defaults and argument specifications.
 
-`python -m hopshive.variables_doc` writes it; with `--check` it only tells whether it is up to date.
+`python -m tools.variables_doc` writes it; with `--check` it only tells whether it is up to date.
 """
 
 from __future__ import annotations
