@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hopshive.database import marks
-from hopshive.metastore.closure import BINDING, quoted
+from hopshive.database import marks, quoted
+from hopshive.metastore.closure import BINDING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

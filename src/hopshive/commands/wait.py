@@ -11,10 +11,9 @@ import click
 from hopshive.commands.ask import LOOK, NobodyLeads, printable
 from hopshive.commands.base import Site, site_options
 from hopshive.consistency.mirror import held
-from hopshive.consistency.mirror.tree import decoded, encoded, prefixes
 from hopshive.daemon.lease import read_standing
 from hopshive.database import state
-from hopshive.hdfs.paths import normal
+from hopshive.hdfs.paths import decoded, encoded, normal, prefixes
 from hopshive.wording import counted
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 from hopshive.consistency import garbage, journal, origin
 from hopshive.consistency.mirror.context import look
-from hopshive.consistency.mirror.tree import NOT_OURS, Key, Known, decoded, prefixes
+from hopshive.consistency.mirror.tree import NOT_OURS, Key, Known
 from hopshive.database import marks
+from hopshive.hdfs.paths import decoded, prefixes
 from hopshive.wording import counted
 
 if TYPE_CHECKING:

@@ -12,9 +12,11 @@ from hopshive.database.connection import (
     Row,
     Server,
     Transaction,
+    chunks,
     given,
     login,
     marks,
+    quoted,
     render,
 )
 
@@ -30,8 +32,10 @@ __all__ = [
     "Row",
     "Server",
     "Transaction",
+    "chunks",
     "given",
     "login",
     "marks",
+    "quoted",
     "render",
 ]

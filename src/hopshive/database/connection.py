@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pymysql
 from pymysql.constants import CR, ER
@@ -21,10 +21,13 @@ from pymysql.constants import CR, ER
 from hopshive.access import denial
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 Row = tuple[Any, ...]
+Item = TypeVar("Item")
 
+# Values of one IN list.
+CHUNK = 1000
 # Seconds that a statement waits for a row that somebody else has locked.
 LOCK_WAIT = 5
 # Somebody else held a row too long, or two transactions waited for each other: the same again may succeed. So it may after what
@@ -183,6 +186,18 @@ GIVEN = "(SELECT id FROM JSON_TABLE(%s, '$[*]' COLUMNS (id BIGINT PATH '$')) j) 
 def given(ids: Iterable[object]) -> str:
     """The argument of GIVEN."""
     return json.dumps(list(ids))
+
+
+def chunks(values: Collection[Item]) -> Iterator[list[Item]]:
+    """For IN lists."""
+    ordered = list(dict.fromkeys(values))
+    for start in range(0, len(ordered), CHUNK):
+        yield ordered[start : start + CHUNK]
+
+
+def quoted(columns: Sequence[str]) -> str:
+    """Columns for a statement: some have names such as DESC and ORDER."""
+    return ", ".join(f"`{column}`" for column in columns)
 
 
 class Database:

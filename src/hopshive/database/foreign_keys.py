@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hopshive.database import Transaction
+    from hopshive.database.connection import Transaction
+
+# Of every object that hopshive adds to the metastore's database.
+PREFIX = "hopshive_"
+# From a storage descriptor to the inode of its directory: nobody follows this one who asks what belongs to an object.
+INODE_KEY = f"{PREFIX}inode"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from hopshive.database import Contention
+from hopshive.database.connection import Contention
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from hopshive.database import Database, Transaction
+    from hopshive.database.connection import Database, Transaction
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hopshive.database import marks
+from hopshive.database.connection import marks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hopshive.database import Transaction
+    from hopshive.database.connection import Transaction
 
 # Raised with every change of a table below; the schema module migrates, the daemon refuses another.
 STATE_VERSION = 6

@@ -6,7 +6,11 @@ import hashlib
 import posixpath
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # The directory that HDFS makes for what `-rm` without -skipTrash takes away: below a home, or at an encryption zone's root.
 TRASH = ".Trash"
@@ -56,12 +60,32 @@ class FileSystem:
 def is_too_long(path: str) -> bool:
     """Whether hopshive's tables have no room for a path."""
     # A letter has four bytes at most.
-    return 4 * len(path) > MOST_BYTES and len(path.encode("utf-8", "surrogateescape")) > MOST_BYTES
+    return 4 * len(path) > MOST_BYTES and len(encoded(path)) > MOST_BYTES
 
 
 def normal(path: str) -> str:
     """Without double, trailing and dot components; always begins with one slash."""
     return posixpath.normpath("/" + path.lstrip("/"))
+
+
+def encoded(text: str) -> bytes:
+    """As HDFS keeps a name: UTF-8."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def decoded(value: bytes) -> str:
+    """The other way."""
+    return value.decode("utf-8", "surrogateescape")
+
+
+def prefixes(path: str) -> Iterator[str]:
+    """`/a`, `/a/b`, `/a/b/c` of `/a/b/c`."""
+    at = path.find("/", 1)
+    while at > 0:
+        yield path[:at]
+        at = path.find("/", at + 1)
+    if path != "/":
+        yield path
 
 
 def authority(uri: str) -> tuple[str, int]:
@@ -106,5 +130,5 @@ def has_twin(path: str) -> bool:
 
 def path_hash(path: str) -> int:
     """A signed 64-bit hash of a path, the same in every process; for indexes and for sets that stay small."""
-    digest = hashlib.blake2b(path.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    digest = hashlib.blake2b(encoded(path), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

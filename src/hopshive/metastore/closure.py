@@ -11,11 +11,10 @@ from __future__ import annotations
 import time
 from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from hopshive.consistency.schema.cascades import INODE_KEY
-from hopshive.database import GIVEN, given, marks
-from hopshive.database.foreign_keys import ForeignKey, outgoing
+from hopshive.database import GIVEN, chunks, given, marks
+from hopshive.database.foreign_keys import INODE_KEY, ForeignKey, outgoing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,9 +27,6 @@ OWNERS: Mapping[str, str] = {"DBS": "DB_ID", "TBLS": "TBL_ID", "PARTITIONS": "PA
 SHARED = ("CDS", "SERDES", "SKEWED_STRING_LIST")
 # Columns of SDS that bind it to an inode: of the moment, and made anew for a row that comes back.
 BINDING = ("PARTITION_ID", "PARENT_ID", "NAME")
-# Values of one IN list.
-CHUNK = 1000
-Item = TypeVar("Item")
 # Graphs that are remembered, one a connection, and for how many seconds: a site may add a table of its own at any time.
 _REMEMBERED = 16
 FRESH = 60.0
@@ -189,18 +185,6 @@ def read(tx: Transaction) -> Graph:
 
 
 # --- reading rows -----------------------------------------------------------------------------------------------------
-
-
-def chunks(values: Collection[Item]) -> Iterator[list[Item]]:
-    """For IN lists."""
-    ordered = list(dict.fromkeys(values))
-    for start in range(0, len(ordered), CHUNK):
-        yield ordered[start : start + CHUNK]
-
-
-def quoted(columns: Sequence[str]) -> str:
-    """Columns for a statement: some have names such as DESC and ORDER."""
-    return ", ".join(f"`{column}`" for column in columns)
 
 
 def select(

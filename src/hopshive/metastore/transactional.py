@@ -39,8 +39,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hopshive.database import Contention, marks
-from hopshive.metastore.closure import Found, chunks, delete, quoted, select
+from hopshive.database import Contention, chunks, marks, quoted
+from hopshive.metastore.closure import Found, delete, select
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

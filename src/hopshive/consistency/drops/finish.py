@@ -25,11 +25,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hopshive.consistency.drops import owned
-from hopshive.consistency.mirror.tree import decoded
 from hopshive.database import marks
 from hopshive.database.state import read_setting, write_setting
 from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
-from hopshive.hdfs.paths import TRASH
+from hopshive.hdfs.paths import TRASH, decoded
 from hopshive.metastore.locations import is_referred_to
 from hopshive.services import health
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from hopshive.consistency.garbage.references import leading_indexes, plain
 from hopshive.consistency.garbage.subject import Collected, Page
-from hopshive.consistency.schema.cascades import INODE_KEY
 from hopshive.database import marks
-from hopshive.database.foreign_keys import outgoing
+from hopshive.database.foreign_keys import INODE_KEY, outgoing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

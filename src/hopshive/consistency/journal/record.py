@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from hopshive.database import marks, state
+from hopshive.database import chunks, marks, state
 from hopshive.hdfs.paths import normal, path_hash
-from hopshive.metastore.closure import chunks
 from hopshive.wording import counted
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hopshive.consistency.drops import owned
 from hopshive.consistency.journal.content import encode, fragment
-from hopshive.database import DatabaseError, marks
+from hopshive.database import DatabaseError, chunks, marks
 from hopshive.hdfs.paths import path_hash
 from hopshive.metastore import transactional
 from hopshive.metastore.closure import (
@@ -22,7 +22,6 @@ from hopshive.metastore.closure import (
     Found,
     Graph,
     SharedObject,
-    chunks,
     collect,
     delete,
     finish,

@@ -14,9 +14,9 @@ import pymysql
 
 from hopshive.consistency.journal.content import Content, ContentError, decode, encode, fragment
 from hopshive.consistency.journal.record import COLUMNS, REFERENCE, WAITING, Entry, entry
-from hopshive.database import GIVEN, Contention, given, marks
+from hopshive.database import GIVEN, Contention, chunks, given, marks, quoted
 from hopshive.metastore import transactional
-from hopshive.metastore.closure import BINDING, OWNERS, SHARED, Found, chunks, graph, quoted, select
+from hopshive.metastore.closure import BINDING, OWNERS, SHARED, Found, graph, select
 from hopshive.metastore.transactional import Scope, replaced
 
 if TYPE_CHECKING:

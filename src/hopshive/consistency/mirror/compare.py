@@ -17,8 +17,8 @@ from hopshive.consistency.mirror.binding import note_missing
 from hopshive.consistency.mirror.context import look
 from hopshive.consistency.mirror.queue import Recheck
 from hopshive.consistency.mirror.recheck import MANY_AGAIN
-from hopshive.consistency.mirror.tree import MISSING, NOT_OURS, Key, decoded, lock, prefixes, requeue, rows_of
-from hopshive.hdfs.paths import is_below
+from hopshive.consistency.mirror.tree import MISSING, NOT_OURS, Key, lock, requeue, rows_of
+from hopshive.hdfs.paths import decoded, is_below, prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hopshive.consistency.mirror.tree import ROOT, Found, Known, prefixes
+from hopshive.consistency.mirror.tree import ROOT, Found, Known
 from hopshive.database.locked import Locked
-from hopshive.hdfs.paths import FileSystem, has_twin, path_hash
+from hopshive.hdfs.paths import FileSystem, has_twin, path_hash, prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

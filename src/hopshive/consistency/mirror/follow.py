@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from hopshive.consistency.mirror import queue
 from hopshive.consistency.mirror.queue import Recheck
 from hopshive.consistency.mirror.tree import rows_of
+from hopshive.database import chunks
 from hopshive.hdfs.paths import in_trash, is_below
-from hopshive.metastore.closure import chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

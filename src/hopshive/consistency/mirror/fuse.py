@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hopshive.consistency.mirror.tree import encoded
 from hopshive.database import marks
 from hopshive.database.state import read_setting, write_setting
-from hopshive.hdfs.paths import is_below
+from hopshive.hdfs.paths import encoded, is_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

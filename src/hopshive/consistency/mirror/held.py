@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hopshive.consistency.mirror.queue import NOWHERE
-from hopshive.consistency.mirror.tree import decoded, encoded, rows_of, subtree
+from hopshive.consistency.mirror.tree import rows_of, subtree
 from hopshive.database import state
+from hopshive.hdfs.paths import decoded, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

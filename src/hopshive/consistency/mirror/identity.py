@@ -25,9 +25,8 @@ from typing import TYPE_CHECKING
 
 from hopshive.consistency.mirror import queue
 from hopshive.consistency.mirror.context import look
-from hopshive.consistency.mirror.tree import prefixes
-from hopshive.hdfs.paths import is_below, was_trashed
-from hopshive.metastore.closure import chunks
+from hopshive.database import chunks
+from hopshive.hdfs.paths import is_below, prefixes, was_trashed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

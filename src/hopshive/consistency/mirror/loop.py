@@ -26,9 +26,10 @@ from hopshive.consistency.mirror import (
 )
 from hopshive.consistency.mirror.compare import Comparison
 from hopshive.consistency.mirror.context import Context
-from hopshive.consistency.mirror.tree import MISSING, decoded
+from hopshive.consistency.mirror.tree import MISSING
 from hopshive.database import Contention, DatabaseError, DatabaseUnavailable
 from hopshive.hdfs.namenode import MissingEdits
+from hopshive.hdfs.paths import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

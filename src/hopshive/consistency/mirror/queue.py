@@ -8,10 +8,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from hopshive.consistency import journal
-from hopshive.consistency.mirror.tree import MISSING, decoded, encoded, requeue
-from hopshive.database import marks, state
-from hopshive.hdfs.paths import MOST_BYTES, is_too_long
-from hopshive.metastore.closure import chunks
+from hopshive.consistency.mirror.tree import MISSING, requeue
+from hopshive.database import chunks, marks, state
+from hopshive.hdfs.paths import MOST_BYTES, decoded, encoded, is_too_long
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

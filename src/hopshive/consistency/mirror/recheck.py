@@ -26,7 +26,6 @@ from hopshive.consistency.mirror.tree import (
     Key,
     bind,
     bound_at,
-    encoded,
     lock,
     prune,
     prune_rows,
@@ -39,7 +38,7 @@ from hopshive.consistency.mirror.tree import (
     write_chains,
 )
 from hopshive.database import marks
-from hopshive.hdfs.paths import in_trash
+from hopshive.hdfs.paths import encoded, in_trash
 from hopshive.wording import counted
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hopshive.database import GIVEN, given, marks
-from hopshive.metastore.closure import chunks
+from hopshive.database import GIVEN, chunks, given, marks
+from hopshive.hdfs.paths import encoded, prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -63,26 +63,6 @@ class Found:
             if key is not None:
                 rows.append((prefix, key, self.ids[prefix]))
         return rows
-
-
-def encoded(text: str) -> bytes:
-    """As HDFS keeps a name: UTF-8."""
-    return text.encode("utf-8", "surrogateescape")
-
-
-def decoded(value: bytes) -> str:
-    """The other way."""
-    return value.decode("utf-8", "surrogateescape")
-
-
-def prefixes(path: str) -> Iterator[str]:
-    """`/a`, `/a/b`, `/a/b/c` of `/a/b/c`."""
-    at = path.find("/", 1)
-    while at > 0:
-        yield path[:at]
-        at = path.find("/", at + 1)
-    if path != "/":
-        yield path
 
 
 class Known:

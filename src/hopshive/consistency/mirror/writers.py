@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from hopshive.consistency.mirror.tree import prefixes
+from hopshive.hdfs.paths import prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

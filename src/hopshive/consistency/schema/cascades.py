@@ -11,14 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hopshive.consistency.schema.errors import SchemaError
+from hopshive.database.foreign_keys import INODE_KEY, PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hopshive.database.foreign_keys import ForeignKey
-
-# Of every object that we add to the metastore's database.
-PREFIX = "hopshive_"
 
 # A directory stands behind a storage descriptor; a table, partition or database behind it goes with it.
 ROOTS = ("SDS", "DBS", "TBLS", "PARTITIONS")
@@ -34,7 +32,6 @@ SHARED = {
 
 _IDENTIFIER_LENGTH = 64
 
-INODE_KEY = f"{PREFIX}inode"
 DATABASE_KEY = f"{PREFIX}database"
 PARENT_KEY = f"{PREFIX}parent_table"
 CHILD_KEY = f"{PREFIX}child_table"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hopshive.consistency.schema.cascades import DATABASE_KEY, INODE_KEY, in_one_piece
+from hopshive.consistency.schema.cascades import DATABASE_KEY, in_one_piece
 from hopshive.consistency.schema.doubles import beyond
 from hopshive.consistency.schema.errors import SchemaError
 from hopshive.consistency.schema.texts import ForeignText, foreign_texts
-from hopshive.database.foreign_keys import ForeignKey, outgoing
+from hopshive.database.foreign_keys import INODE_KEY, ForeignKey, outgoing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,9 +14,7 @@ from hopshive.consistency.schema.cascades import (
     ADDED,
     CHILD_KEY,
     DATABASE_KEY,
-    INODE_KEY,
     PARENT_KEY,
-    PREFIX,
     to_cascade,
     to_stock,
 )
@@ -36,7 +34,7 @@ from hopshive.consistency.schema.narrowing import narrowings, widenings
 from hopshive.consistency.schema.stock_keys import missing_keys
 from hopshive.consistency.schema.texts import conversions, converted, reversions
 from hopshive.database import Names, render, state
-from hopshive.database.foreign_keys import ForeignKey
+from hopshive.database.foreign_keys import INODE_KEY, PREFIX, ForeignKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

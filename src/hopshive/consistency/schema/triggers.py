@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hopshive.consistency.schema.cascades import PREFIX
 from hopshive.consistency.schema.catalogue import Column, Trigger
+from hopshive.database.foreign_keys import PREFIX
 from hopshive.hdfs.paths import PLACEHOLDER
 
 if TYPE_CHECKING:

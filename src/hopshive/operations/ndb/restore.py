@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from hopshive.database import login, marks
-from hopshive.metastore.closure import quoted
+from hopshive.database import login, marks, quoted
 from hopshive.operations.ndb.tools import NdbError
 
 if TYPE_CHECKING:
