@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import click
-import yaml
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from hopshive.commands.abandoned import abandoned
+from hopshive.commands.artifacts import artifacts
 from hopshive.commands.ask import restore, sync
 from hopshive.commands.base import Commands
 from hopshive.commands.check import check
@@ -22,11 +17,6 @@ from hopshive.commands.status import status
 from hopshive.commands.undo import undo
 from hopshive.commands.wait import wait
 from hopshive.commands.watchdog import watchdog
-from hopshive.install.artifacts.catalogue import DEFAULT_PYTHON, Catalogue, default_artifacts, default_cache
-from hopshive.install.artifacts.errors import ArtifactError
-from hopshive.install.artifacts.mirror import Sources
-from hopshive.install.artifacts.python_env import BUILD_ENV, PREFIX
-from hopshive.install.artifacts.tarball import OfficialTarball, parse_tarballs
 
 
 @click.group(cls=Commands)
@@ -49,127 +39,9 @@ for command in (
     watchdog,
     lost_hosts,
     abandoned,
+    artifacts,
 ):
     main.add_command(command)
-
-
-@main.group(short_help="On the controller: what is installed, cache, mirror, locks.")
-@click.option("--artifacts", type=click.Path(path_type=Path, file_okay=False), help="Directory of the locks.")
-@click.option(
-    "--cache", type=click.Path(path_type=Path, file_okay=False), help="Default: HOPSHIVE_CACHE, or ~/.cache/hopshive."
-)
-@click.option("--mirror", default="", envvar="HOPSHIVE_MIRROR", help="Base of a mirror: a URL or a path.")
-@click.option("--python-version", default=DEFAULT_PYTHON, show_default=True, help="The hosts' Python.")
-@click.option(
-    "--tarballs", type=click.Path(path_type=Path, exists=True), help="YAML file with the variable artifacts_tarballs."
-)
-@click.pass_context
-def artifacts(
-    ctx: click.Context,
-    artifacts: Path | None,
-    cache: Path | None,
-    mirror: str,
-    python_version: str,
-    tarballs: Path | None,
-) -> None:
-    """What is installed: list it, build it in the cache, update a lock, fill a mirror."""
-    locks = (artifacts or default_artifacts()).resolve()
-    if not locks.is_dir():
-        raise click.ClickException(
-            f"{locks} is not there: say this in the repository of hopshive, or name its --artifacts."
-        )
-    ctx.obj = Catalogue(
-        artifacts=locks,
-        cache=(cache or default_cache()).expanduser(),
-        sources=Sources(mirror),
-        tarballs=read_tarballs(tarballs) if tarballs else {},
-        python_version=python_version,
-    )
-
-
-@artifacts.command("list")
-@click.argument("products", nargs=-1)
-@click.pass_obj
-def list_(catalogue: Catalogue, products: tuple[str, ...]) -> None:
-    """Print checksum and URL of every file that a build from an empty cache fetches. Asks no network."""
-    for name in products or catalogue.names:
-        for file in catalogue.list_files(name):
-            click.echo(f"{file.sha256}  {file.url}")
-
-
-@artifacts.command()
-@click.argument("products", nargs=-1)
-@click.pass_obj
-def build(catalogue: Catalogue, products: tuple[str, ...]) -> None:
-    """Fetch, verify and pack what the cache lacks; print checksum and path of each archive."""
-    with Bars() as bars:
-        built = [catalogue.build(name, bars.advance) for name in products or catalogue.names]
-    for archive in built:
-        click.echo(f"{archive.sha256}  {archive.archive}")
-
-
-@artifacts.command()
-@click.argument("product")
-@click.pass_obj
-def update(catalogue: Catalogue, product: str) -> None:
-    """Resolve PRODUCT anew and rewrite its lock. Needs Maven and a JDK, or uv for python-<environment>."""
-    if product.startswith(PREFIX):
-        path = catalogue.artifacts / "python" / product.removeprefix(PREFIX) / "lock.txt"
-    else:
-        path = catalogue.artifacts / product / "lock.txt"
-    before = path.read_bytes() if path.exists() else b""
-    files = catalogue.update(product)
-    state = "unchanged" if path.read_bytes() == before else "rewritten"
-    click.echo(f"{path}: {state}, {len(files)} files")
-    if product == PREFIX + BUILD_ENV and state == "rewritten":
-        click.echo(
-            "Wheels that were built with other tools stay in the cache; remove its directory wheels to build them anew."
-        )
-
-
-@artifacts.command()
-@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
-@click.pass_obj
-def mirror(catalogue: Catalogue, directory: Path) -> None:
-    """Fill DIRECTORY with all that a build needs, to be carried to a site without the Internet and named as its mirror."""
-    with Bars() as bars:
-        added = catalogue.fill_mirror(directory, bars.advance)
-    click.echo(f"{directory}: {added} files added")
-
-
-def read_tarballs(path: Path) -> dict[str, OfficialTarball]:
-    """The variable artifacts_tarballs in a YAML file, with or without its name as the top key. Raises ArtifactError."""
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ArtifactError(f"{path} is not YAML: {' '.join(str(error).split())}.") from None
-    entries = data.get("artifacts_tarballs", data) if isinstance(data, dict) else data
-    if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
-        raise ArtifactError(f"{path} must hold artifacts_tarballs: of each product source, sha256 and version.")
-    return parse_tarballs(entries)
-
-
-class Bars:
-    """Progress on standard error, one bar for each product; nothing at all unless that is a terminal."""
-
-    def __init__(self) -> None:
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
-        self._tasks: dict[str, Any] = {}
-
-    def __enter__(self) -> Bars:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def advance(self, name: str, done: int, total: int) -> None:
-        """Show that `done` of `total` files of a product are there."""
-        if name not in self._tasks:
-            self._tasks[name] = self._progress.add_task(name, total=total)
-        self._progress.update(self._tasks[name], completed=done)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The commands beside `artifacts`, each in a module of its own. hopshive.cli puts them together."""
+"""The commands, each in a module of its own. hopshive.cli puts them together."""
