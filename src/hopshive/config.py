@@ -15,6 +15,7 @@ import yaml
 from hopshive.access import denial
 from hopshive.database import Names, Server
 from hopshive.errors import Refused
+from hopshive.hdfs.namenode import NameNode
 from hopshive.hdfs.paths import FileSystem, authority
 
 if TYPE_CHECKING:
@@ -145,6 +146,10 @@ class Config:
     def namenodes(self) -> list[tuple[str, int]]:
         """Host and port of each NameNode."""
         return [authority(f"hdfs://{address}") for address in self.hdfs.namenodes]
+
+    def namenode(self) -> NameNode:
+        """A client of the NameNodes, for one thread."""
+        return NameNode(self.namenodes, self.hdfs.user, self.hdfs.timeout)
 
     @property
     def names(self) -> Names:

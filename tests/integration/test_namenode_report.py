@@ -11,10 +11,10 @@ import pytest
 
 from hopshive.commands.status import exit_code
 from hopshive.config import Config, HdfsConfig
+from hopshive.consistency.report import ReportWork
 from hopshive.consistency.status import FileSystem, Status, Stored
 from hopshive.daemon.lease import Standing
 from hopshive.daemon.metrics import Metrics
-from hopshive.duties import ReportWork
 from hopshive.hdfs.namenode import report
 from hopshive.hdfs.namenode.report import DataNode, Replica, Report, Space
 from hopshive.hdfs.namenode.rpc import HA_PROTOCOL, Call, RemoteError, answer_of

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hopshive.consistency.mirror.work import MirrorWork
 from hopshive.daemon.metrics import Metrics
 from hopshive.daemon.notify import Notifier
 from hopshive.daemon.process import Daemon
 from hopshive.daemon.worker import Duty
 from hopshive.database.state import write_setting
-from hopshive.duties import MirrorWork
 from hopshive.errors import Refused
 from tests.mirror_world import World, empty_world
 

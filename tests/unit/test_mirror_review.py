@@ -10,9 +10,9 @@ import pytest
 
 from hopshive.consistency.mirror import binding, compare, follow, loop, recheck, restoring
 from hopshive.consistency.mirror.context import look
+from hopshive.consistency.mirror.work import MirrorWork
 from hopshive.database import DatabaseError, DatabaseUnavailable, Transaction
 from hopshive.database.state import write_setting
-from hopshive.duties import MirrorWork
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import MissingEdits
 from tests.mirror_world import TRASH, World

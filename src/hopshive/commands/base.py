@@ -109,7 +109,7 @@ class Site:
         """None with the source `hopsfs`, which is asked nothing."""
         if self.config.source == "hopsfs":
             return None
-        return NameNode(self.config.namenodes, self.config.hdfs.user, self.config.hdfs.timeout)
+        return self.config.namenode()
 
     def path_of(self, given: str, what: str) -> str:
         """A path on HDFS, given as that or as a location (`hdfs://mycluster/x`), as DESCRIBE FORMATTED prints it.
