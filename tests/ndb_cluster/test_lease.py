@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hopshive.consistency.schema.own_tables import TABLES
 from hopshive.daemon.lease import Lease
 from hopshive.database import DatabaseError, LostLease, Names, Server, render
-from hopshive.database.state import TABLES
 from tests.ndb import run_ndb, unpack_ndb
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from hopshive.config import Config, DatabaseConfig
+from hopshive.consistency.schema.own_tables import TABLES
 from hopshive.daemon import logs, request
 from hopshive.daemon import process as daemon_module
 from hopshive.daemon import worker as worker_module
@@ -27,7 +28,6 @@ from hopshive.daemon.process import Bell, Daemon
 from hopshive.daemon.request import Doing, Handler, RequestFailed
 from hopshive.daemon.worker import Backoff, Duty
 from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, Names, Server, render
-from hopshive.database.state import TABLES
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
 from tests.servers import MariaDB

@@ -16,10 +16,10 @@ from queue import Empty, Queue
 
 import pytest
 
+from hopshive.consistency.schema.own_tables import TABLES
 from hopshive.daemon import lease as lease_module
 from hopshive.daemon.lease import Lease, Renewal, Term
 from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, Names, Server, render
-from hopshive.database.state import TABLES
 from tests.servers import ROOT, MariaDB, run_mariadb, wait_until
 
 DATABASE = "lease_test"

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from hopshive.consistency.schema import triggers
+from hopshive.consistency.schema import own_tables, triggers
 from hopshive.consistency.schema.cascades import (
     ADDED,
     CHILD_KEY,
@@ -33,7 +33,7 @@ from hopshive.consistency.schema.errors import SchemaError
 from hopshive.consistency.schema.narrowing import narrowings, widenings
 from hopshive.consistency.schema.stock_keys import missing_keys
 from hopshive.consistency.schema.texts import conversions, converted, reversions
-from hopshive.database import Names, render, state
+from hopshive.database import Names, render
 from hopshive.database.foreign_keys import INODE_KEY, PREFIX, ForeignKey
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _NEW_COLUMN = re.compile(r"ALTER TABLE \{state\}\.(?P<table>\w+) ADD COLUMN IF N
 
 # The columns that refer to the inode, and those of the inode table.
 INODE_COLUMNS = {"PARTITION_ID": "partition_id", "PARENT_ID": "parent_id", "NAME": "name"}
-# What state.INODES gives them, when the table is yet to be made.
+# What own_tables.INODES gives them, when the table is yet to be made.
 _OWN_INODE_COLUMNS = {
     "partition_id": Column("partition_id", "bigint(20)"),
     "parent_id": Column("parent_id", "bigint(20)"),
@@ -199,9 +199,9 @@ def _require_engine(found: Catalogue) -> None:
 
 
 def _require_state(found: Catalogue, wanted: Wanted) -> None:
-    if _state_version(found) > state.STATE_VERSION:
+    if _state_version(found) > own_tables.STATE_VERSION:
         raise SchemaError(
-            f"hopshive's tables have the version {_state_version(found)}, and this hopshive knows {state.STATE_VERSION}: "
+            f"hopshive's tables have the version {_state_version(found)}, and this hopshive knows {own_tables.STATE_VERSION}: "
             "they are of a later release. Nothing was changed."
         )
     source = found.settings.get("source", wanted.source)
@@ -214,7 +214,7 @@ def _require_state(found: Catalogue, wanted: Wanted) -> None:
 
 
 def _state_version(found: Catalogue) -> int:
-    return int(found.settings.get("state_version", state.STATE_VERSION))
+    return int(found.settings.get("state_version", own_tables.STATE_VERSION))
 
 
 def _require_owner(found: Catalogue) -> None:
@@ -275,11 +275,11 @@ def _own_tables(found: Catalogue, names: Names, wanted: Wanted) -> list[Statemen
         for schema in dict.fromkeys(schemas)
         if schema not in found.schemas and schema != found.database
     ]
-    tables = [text for name, text in state.TABLES.items() if name not in found.state_tables]
+    tables = [text for name, text in own_tables.TABLES.items() if name not in found.state_tables]
     if wanted.source == "hdfs" and found.inodes is None:
-        tables.append(state.INODES)
-    versions = range(_state_version(found) + 1, state.STATE_VERSION + 1)
-    for text in (text for version in versions for text in state.MIGRATIONS[version]):
+        tables.append(own_tables.INODES)
+    versions = range(_state_version(found) + 1, own_tables.STATE_VERSION + 1)
+    for text in (text for version in versions for text in own_tables.MIGRATIONS[version]):
         column = _NEW_COLUMN.match(text)
         if found.engine != NDB or column is None:
             tables.append(text)
@@ -291,10 +291,10 @@ def _own_tables(found: Catalogue, names: Names, wanted: Wanted) -> list[Statemen
 
 def _settings(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
     """Last: the daemon takes them as the sign that all the rest is there."""
-    values = {"state_version": str(state.STATE_VERSION), "source": wanted.source, "metastore": found.database}
+    values = {"state_version": str(own_tables.STATE_VERSION), "source": wanted.source, "metastore": found.database}
     migrated = [
-        Statement(f"UPDATE {names.state}.setting SET value = '{state.STATE_VERSION}' WHERE name = 'state_version'")
-    ] * (_state_version(found) < state.STATE_VERSION)
+        Statement(f"UPDATE {names.state}.setting SET value = '{own_tables.STATE_VERSION}' WHERE name = 'state_version'")
+    ] * (_state_version(found) < own_tables.STATE_VERSION)
     return migrated + [
         Statement(f"INSERT INTO {names.state}.setting (name, value) VALUES ('{name}', '{value}')")
         for name, value in values.items()
