@@ -123,8 +123,9 @@ ndb: venv ## tests of schema, journal, mirror, garbage, backup and binary log on
 	@[ -n "$(HOPSHIVE_NDB_TARBALL)" ] || { echo "Which tarball? make ndb HOPSHIVE_NDB_TARBALL=/path/to/mysql-cluster-....tar.gz (docs/ndb.md)" >&2; exit 2; }
 	@[ -f "$(HOPSHIVE_NDB_TARBALL)" ] || { echo "HOPSHIVE_NDB_TARBALL: $(HOPSHIVE_NDB_TARBALL) is not there" >&2; exit 2; }
 	$(BIN)/pytest tests/ndb_cluster
-	TEST_DATABASE=ndb $(BIN)/pytest $(addprefix tests/unit/test_,closure.py transactional.py lease.py journal_record.py \
-		journal_removal.py journal_restore.py mirror.py mirror_review.py drops.py garbage.py garbage_named.py)
+	TEST_DATABASE=ndb $(BIN)/pytest $(addprefix tests/unit/,metastore daemon/test_lease.py $(addprefix consistency/,\
+		journal/test_record.py journal/test_removal.py journal/test_restore.py mirror/test_mirror.py mirror/test_mirror_review.py \
+		drops garbage/test_collector.py garbage/test_named.py))
 
 # molecule's own place for its state is one for all trees whose directory has the same name.
 RUN_MOLECULE = MOLECULE_EPHEMERAL_DIRECTORY=$(CURDIR)/build/molecule/$(SCENARIO) $(BIN)/molecule

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.metastore_db import with_schema
-from tests.mirror_world import World, empty_world
-from tests.ndb import run_ndb, unpack_ndb
-from tests.servers import Hdfs, MariaDB, run_hdfs, run_mariadb, unpack
+from tests.support.metastore_db import with_schema
+from tests.support.mirror_world import MirrorWorld, empty_world
+from tests.support.ndb import run_ndb, unpack_ndb
+from tests.support.servers import Hdfs, MariaDB, run_hdfs, run_mariadb, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.metastore_db import Metastore
+    from tests.support.metastore_db import Metastore
 
 
 # A file system in memory, and the bytes that must be free there.
@@ -93,13 +93,13 @@ def hdfs(hadoop_home: Path, data: Path) -> Iterator[Hdfs]:
 
 
 @pytest.fixture
-def world(metastore: Metastore, hdfs: Hdfs, request: pytest.FixtureRequest) -> Iterator[World]:
+def world(metastore: Metastore, hdfs: Hdfs, request: pytest.FixtureRequest) -> Iterator[MirrorWorld]:
     """An empty warehouse, for the mirror; files that need another world make their own."""
     with empty_world(metastore, hdfs, "/" + request.node.name.replace("[", "-").rstrip("]")) as made:
         yield made
 
 
 @pytest.fixture
-def db(world: World) -> int:
+def db(world: MirrorWorld) -> int:
     """A database of it, with both of its directories."""
     return world.make_database("d", managed=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tests.servers import site_properties
+from tests.support.servers import site_properties
 from tests.warehouse import HiveError, HiveSession
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tests.bench.rig import wait_for_value, wait_until_bound
 
 if TYPE_CHECKING:
     from tests.bench.rig import Rig
-    from tests.metastore_db import Metastore
+    from tests.support.metastore_db import Metastore
 
 REMOVALS = 10_000
 # Of the removals: tables, one in four of them skewed. The others are partitions of one table, which stays.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tests.bench.rig import Rig
     from tests.bench.thrift_metastore import ThriftMetastore
-    from tests.metastore_db import Metastore
+    from tests.support.metastore_db import Metastore
 
 # Beyond what the metastore's own sequences reach here.
 FIRST_ID = 10_000_000

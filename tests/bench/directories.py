@@ -12,7 +12,7 @@ from hopshive.hdfs.namenode.wire import encode
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tests.servers import Hdfs
+    from tests.support.servers import Hdfs
 
 # Calls that are handed to the connection at once; it keeps fewer of them under way.
 BATCH = 5000

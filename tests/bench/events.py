@@ -25,7 +25,7 @@ from hopshive.hdfs.namenode import NameNode
 from hopshive.hdfs.namenode.rpc import Call, Connection, RemoteError
 from hopshive.hdfs.namenode.wire import encode
 from tests.bench.measurement import Measurement, show
-from tests.servers import Hdfs, connect, hadoop_classpath, run_hdfs, unpack
+from tests.support.servers import Hdfs, connect, hadoop_classpath, run_hdfs, unpack
 
 LOOP = Path(__file__).with_name("InotifyLoop.java")
 # Events are six a file.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.bench.rig import Daemon, Rig
-    from tests.metastore_db import Metastore
+    from tests.support.metastore_db import Metastore
 
 STOCK, SCHEMA, MIRROR = "stock", "with schema", "with schema and mirror"
 ORDER = (STOCK, SCHEMA, MIRROR, MIRROR, SCHEMA, STOCK)

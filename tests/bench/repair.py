@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.bench.dataset import Partitioned
     from tests.bench.rig import Rig
     from tests.bench.thrift_metastore import ThriftMetastore
-    from tests.metastore_db import Metastore
+    from tests.support.metastore_db import Metastore
 
 SIZES = (10_000, 50_000)
 DELETED = 100

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.bench.dataset import Partitioned
     from tests.bench.rig import Rig
-    from tests.metastore_db import Metastore
+    from tests.support.metastore_db import Metastore
 
 PARTITIONS = 1000
 ROUNDS = 3

@@ -27,9 +27,9 @@ from hopshive.database import Database
 from hopshive.services.health import Target, wait_for
 from tests.bench.directories import Directories
 from tests.bench.thrift_metastore import ThriftMetastore
-from tests.jdbc_driver import build_driver
-from tests.metastore_db import Metastore, drop, own_names, stock_metastore
-from tests.servers import (
+from tests.support.jdbc_driver import build_driver
+from tests.support.metastore_db import Metastore, drop, own_names, stock_metastore
+from tests.support.servers import (
     Hdfs,
     MariaDB,
     connect,

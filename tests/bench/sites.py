@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from hopshive.consistency import schema
 from hopshive.services.health import Target, wait_for
-from tests.metastore_db import Metastore, own_names, stock_metastore
-from tests.ndb import run_ndb, unpack_ndb
-from tests.servers import MariaDB, free_port, run_java, run_mariadb, unpack, write_site
+from tests.support.metastore_db import Metastore, own_names, stock_metastore
+from tests.support.ndb import run_ndb, unpack_ndb
+from tests.support.servers import MariaDB, free_port, run_java, run_mariadb, unpack, write_site
 from tests.warehouse.hiveserver2 import HiveSession
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ MARIADB, NDB = "MariaDB", "NDB"
 USER = "hive"
 # Metastores at most; on NDB each has an SQL node of its own, as on its own host.
 REPLICAS = 3
-# Of the settings of SQL nodes and data nodes: places, ports and names are those of tests.ndb.
+# Of the settings of SQL nodes and data nodes: places, ports and names are those of tests.support.ndb.
 _PLACES = {
     "basedir",
     "datadir",

@@ -16,7 +16,7 @@ from tests.bench.rig import wait_until_bound
 
 if TYPE_CHECKING:
     from tests.bench.rig import Rig
-    from tests.metastore_db import Metastore
+    from tests.support.metastore_db import Metastore
 
 # Each leads to six events.
 FILES = 10_000

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.hive_hooks import run_probe
+from tests.support.hive_hooks import run_probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

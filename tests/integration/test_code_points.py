@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.hive_hooks import run_probe
+from tests.support.hive_hooks import run_probe
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,14 +12,14 @@ import pytest
 import yaml
 
 from hopshive.hdfs.namenode import report
-from tests.live_site import LEASE, Site, run_site
-from tests.mirror_world import TRASH
+from tests.support.live_site import LEASE, Site, run_site
+from tests.support.mirror_world import TRASH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.metastore_db import Metastore
-    from tests.servers import Hdfs
+    from tests.support.metastore_db import Metastore
+    from tests.support.servers import Hdfs
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,8 @@ from hopshive.install.credential import (
     ensure,
     read_record,
 )
-from tests.modules import run_module
-from tests.servers import QUICK, hadoop_classpath, require_java_compiler, write_script, write_site
+from tests.support.modules import run_module
+from tests.support.servers import QUICK, hadoop_classpath, require_java_compiler, write_script, write_site
 
 ALIAS = "javax.jdo.option.ConnectionPassword"
 SECRET = "s3 cr'\"$`\\é!"

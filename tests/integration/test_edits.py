@@ -16,12 +16,12 @@ import pytest
 
 from hopshive.services.edits import addresses, refusing, wait_taken
 from hopshive.services.health import ATTEMPT_TIMEOUT, NoAnswer, bean
-from tests.servers import connect, free_port, hadoop_classpath, run_hdfs, run_java, wait_until, write_site
+from tests.support.servers import connect, free_port, hadoop_classpath, run_hdfs, run_java, wait_until, write_site
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.servers import Hdfs
+    from tests.support.servers import Hdfs
 
 NUMBERS = (2, 3, 4)
 

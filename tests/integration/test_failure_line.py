@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.hive_hooks import run_probe
-from tests.unit.test_templates import render
+from tests.support.hive_hooks import run_probe
+from tests.support.templates import render
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.live_site import Site, run_site
-from tests.mirror_world import TRASH
+from tests.support.live_site import Site, run_site
+from tests.support.mirror_world import TRASH
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-    from tests.metastore_db import Metastore
-    from tests.servers import Hdfs
+    from tests.support.metastore_db import Metastore
+    from tests.support.servers import Hdfs
 
 ALL = os.environ.get("CRASH_POINTS") == "all"
 LEASE = 1.0
 NAMES = ("one", "two")
 TABLE = "/fenced/external/d.db/t"
-# See tests.freezing.
+# See tests.support.freezing.
 LOOK, COMMIT = r"0 \.lease .*LOCK IN SHARE MODE", "0 ^COMMIT"
 NEVER = f"1000000 {COMMIT}"
 EVERY = [f"{passed} ." for passed in range(200)]
@@ -47,7 +47,7 @@ class Daemons:
         for name in NAMES:
             self.processes[name] = site.start(
                 name,
-                ("tests.freezing", str(self._order(name))),
+                ("tests.support.freezing", str(self._order(name))),
                 lease=LEASE,
                 mirror={"grace": 0, "batch": 2 if ALL else 500},
                 # Collects what is garbage at its own time.

@@ -35,8 +35,8 @@ from hopshive.services.health import (
 )
 from hopshive.services.health.hadoop import parse_srvr
 from hopshive.services.health.sql import strangers
-from tests.modules import run_module
-from tests.servers import Hdfs, MariaDB, connect, free_port, run_java
+from tests.support.modules import run_module
+from tests.support.servers import Hdfs, MariaDB, connect, free_port, run_java
 
 START = 180
 

@@ -26,10 +26,10 @@ from hopshive.metastore.schematool import (
     told,
     verify,
 )
-from tests.jdbc_driver import compile_driver
-from tests.metastore_db import Metastore, own_names
-from tests.modules import run_module
-from tests.servers import OPENS, QUICK, MariaDB, hadoop_classpath, write_script, write_site
+from tests.support.jdbc_driver import compile_driver
+from tests.support.metastore_db import Metastore, own_names
+from tests.support.modules import run_module
+from tests.support.servers import OPENS, QUICK, MariaDB, hadoop_classpath, write_script, write_site
 
 VERSIONS = ("3.1.0", "3.2.0", "4.0.0-alpha-1", "4.0.0")
 SOME = frozenset({"VERSION", "DBS", "TBLS"})

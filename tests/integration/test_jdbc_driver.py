@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.jdbc_driver import OPTIONS, compile_driver, java
+from tests.support.jdbc_driver import OPTIONS, compile_driver, java
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.metastore_db import Metastore
-    from tests.servers import MariaDB
+    from tests.support.metastore_db import Metastore
+    from tests.support.servers import MariaDB
 
 # Prints a line for what comes of each question to a connection that ends before it.
 PROBE = """

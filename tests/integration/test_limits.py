@@ -12,7 +12,7 @@ import pytest
 
 from tests.bench.rig import Rig
 from tests.bench.sites import start_mariadb
-from tests.mirror_world import Files
+from tests.support.mirror_world import Files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

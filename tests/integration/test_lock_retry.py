@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.hive_hooks import run_probe
+from tests.support.hive_hooks import run_probe
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,13 +20,13 @@ from hopshive.hdfs.namenode.report import DataNode, Replica, Report, Space
 from hopshive.hdfs.namenode.rpc import HA_PROTOCOL, Call, RemoteError, answer_of
 from hopshive.hdfs.namenode.wire import Message, encode
 from hopshive.wording import size
-from tests.servers import connect, free_port, run_hdfs
+from tests.support.servers import connect, free_port, run_hdfs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.servers import Hdfs
+    from tests.support.servers import Hdfs
 
 # More than any disk has.
 HUGE = 1 << 60

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.servers import unpack
+from tests.support.servers import unpack
 from tests.warehouse.hosts import ROOT
 
 if TYPE_CHECKING:

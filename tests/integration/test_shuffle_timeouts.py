@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.servers import OPENS, ROOT, free_port, hadoop_classpath, require_java_compiler, unpack
+from tests.support.servers import OPENS, ROOT, free_port, hadoop_classpath, require_java_compiler, unpack
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,14 +12,14 @@ import pymysql
 import pytest
 
 from tests.bench.rig import Rig, wait_for_value, wait_until_bound
-from tests.mirror_world import Files
+from tests.support.mirror_world import Files
 from tests.warehouse.hiveserver2 import HiveError, HiveSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.bench.thrift_metastore import ThriftMetastore
-    from tests.metastore_db import Metastore
+    from tests.support.metastore_db import Metastore
 
 DATABASE = "texts"
 # A value of each of ten scripts, and what is special in paths, patterns and SQL. Hive writes / = % : \ and quotes as %XX.

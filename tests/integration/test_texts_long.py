@@ -14,7 +14,7 @@ import pytest
 from tests.bench.rig import Rig
 from tests.bench.sites import Site, start_mariadb
 from tests.bench.thrift_metastore import MetastoreError
-from tests.mirror_world import Files
+from tests.support.mirror_world import Files
 from tests.warehouse.hiveserver2 import HiveError, HiveSession
 
 if TYPE_CHECKING:

@@ -31,8 +31,8 @@ from hopshive.hdfs.webhdfs import (
     normal_mode,
     normal_path,
 )
-from tests.modules import run_module
-from tests.servers import Hdfs, free_port
+from tests.support.modules import run_module
+from tests.support.servers import Hdfs, free_port
 
 DIRECTORY = Status("DIRECTORY", "hive", "hadoop", "1777")
 FILE = Status("FILE", "hdfs", "hadoop", "644", length=5, replication=2)

@@ -15,11 +15,11 @@ import yaml
 from hopshive.consistency import schema
 from hopshive.database import Server
 from hopshive.operations.ndb import backup
-from tests.metastore_db import Metastore, own_names, stock_metastore
-from tests.metastore_rows import Writer
-from tests.modules import run_module
-from tests.ndb import BINLOG, Ndb, run_ndb, unpack_ndb
-from tests.servers import ROOT, write_script
+from tests.support.metastore_db import Metastore, own_names, stock_metastore
+from tests.support.metastore_rows import Writer
+from tests.support.modules import run_module
+from tests.support.ndb import BINLOG, Ndb, run_ndb, unpack_ndb
+from tests.support.servers import ROOT, write_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

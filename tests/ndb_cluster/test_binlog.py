@@ -21,11 +21,11 @@ from hopshive.consistency.garbage.binlog import Follower, read_position
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, DatabaseUnavailable, Server, Transaction
 from hopshive.errors import Refused
-from tests.garbage_world import Clock
-from tests.live_site import environment
-from tests.metastore_db import Metastore, own_names, stock_metastore
-from tests.ndb import BINLOG, Ndb, killed, run_ndb, unpack_ndb
-from tests.servers import run_mariadb
+from tests.support.garbage_world import Clock
+from tests.support.live_site import environment
+from tests.support.metastore_db import Metastore, own_names, stock_metastore
+from tests.support.ndb import BINLOG, Ndb, killed, run_ndb, unpack_ndb
+from tests.support.servers import run_mariadb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

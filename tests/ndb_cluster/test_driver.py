@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.jdbc_driver import OPTIONS, compile_driver, java
-from tests.ndb import Ndb, killed, restarting, run_ndb, unpack_ndb
+from tests.support.jdbc_driver import OPTIONS, compile_driver, java
+from tests.support.ndb import Ndb, killed, restarting, run_ndb, unpack_ndb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

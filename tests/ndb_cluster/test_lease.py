@@ -10,7 +10,7 @@ import pytest
 from hopshive.consistency.schema.own_tables import TABLES
 from hopshive.daemon.lease import Lease
 from hopshive.database import DatabaseError, LostLease, Names, Server, render
-from tests.ndb import run_ndb, unpack_ndb
+from tests.support.ndb import run_ndb, unpack_ndb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ import pytest
 
 from hopshive.database import Database, Names, Server, Transaction, marks
 from hopshive.database.locked import AGAIN, MOST_FAILED, Locked
-from tests.metastore_rows import numbers
-from tests.ndb import run_ndb, unpack_ndb
+from tests.support.metastore_rows import numbers
+from tests.support.ndb import run_ndb, unpack_ndb
 
 ROWS = 64
 

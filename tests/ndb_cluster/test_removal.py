@@ -10,16 +10,16 @@ import pytest
 from hopshive.consistency.garbage import GUARD, Cleaner
 from hopshive.consistency.garbage.orphans import read_orphans
 from hopshive.database import Contention, DatabaseUnavailable
-from tests.garbage_world import CONFIG, Clock
-from tests.journal_world import open_world
-from tests.ndb import Ndb, restarting, run_ndb, unpack_ndb
+from tests.support.garbage_world import CONFIG, Clock
+from tests.support.journal_world import open_world
+from tests.support.ndb import Ndb, restarting, run_ndb, unpack_ndb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from tests.journal_world import World
-    from tests.metastore_rows import Made
+    from tests.support.journal_world import JournalWorld
+    from tests.support.metastore_rows import Made
 
 Done = TypeVar("Done")
 
@@ -32,7 +32,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ndb]:
 
 
 @pytest.fixture
-def world(cluster: Ndb, hive_home: Path) -> Iterator[World]:
+def world(cluster: Ndb, hive_home: Path) -> Iterator[JournalWorld]:
     with open_world(cluster.sql[0], hive_home) as opened:
         yield opened
 
@@ -46,13 +46,13 @@ def patiently(do: Callable[[], Done]) -> Done:
             time.sleep(0.2)
 
 
-def orphans(world: World) -> dict[str, int]:
+def orphans(world: JournalWorld) -> dict[str, int]:
     """Rows whose owner is not there, by table."""
     with world.database.reading() as tx:
         return {table: rows for table, rows in read_orphans(tx, "hdfs").count(tx).items() if rows}
 
 
-def tables(world: World) -> Callable[[str], Made]:
+def tables(world: JournalWorld) -> Callable[[str], Made]:
     """Makes tables with two partitions each."""
     with world.write() as write:
         database = write.database("sales")
@@ -67,7 +67,7 @@ def tables(world: World) -> Callable[[str], Made]:
 
 
 @pytest.mark.parametrize("number", [11, 12])
-def test_nothing_is_left_of_what_goes_while_a_data_node_starts(cluster: Ndb, world: World, number: int) -> None:
+def test_nothing_is_left_of_what_goes_while_a_data_node_starts(cluster: Ndb, world: JournalWorld, number: int) -> None:
     make = tables(world)
     turns = 0
     with restarting(cluster, number) as starting:
@@ -79,7 +79,7 @@ def test_nothing_is_left_of_what_goes_while_a_data_node_starts(cluster: Ndb, wor
     assert orphans(world) == {}
 
 
-def test_what_another_deletes_meanwhile_is_told_and_collected(cluster: Ndb, world: World) -> None:
+def test_what_another_deletes_meanwhile_is_told_and_collected(cluster: Ndb, world: JournalWorld) -> None:
     make = tables(world)
     kept = make("kept")
     made = [make(f"t{number}") for number in range(200)]

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from hopshive.consistency import schema
-from tests.metastore_db import Metastore, own_names, stock_metastore
-from tests.ndb import Ndb, run_ndb, unpack_ndb
+from tests.support.metastore_db import Metastore, own_names, stock_metastore
+from tests.support.ndb import Ndb, run_ndb, unpack_ndb
 
 NAME = "metastore"
 

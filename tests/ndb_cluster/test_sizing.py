@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from hopshive.consistency import schema
-from tests.metastore_db import Metastore, own_names, stock_metastore
-from tests.ndb import BINLOG, DATA_NODES, Ndb, run_ndb, unpack_ndb
+from tests.support.metastore_db import Metastore, own_names, stock_metastore
+from tests.support.ndb import BINLOG, DATA_NODES, Ndb, run_ndb, unpack_ndb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ import pytest
 
 from tests.bench.rig import Rig
 from tests.bench.sites import Site, start_ndb
-from tests.mirror_world import Files
+from tests.support.mirror_world import Files
 from tests.warehouse.hiveserver2 import HiveError, HiveSession
 
 if TYPE_CHECKING:

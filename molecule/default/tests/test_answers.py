@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.modules import run_module
+from tests.support.modules import run_module
 
 
 def ask(host: Any, kind: str, port: int, **more: Any) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests import secrets_scan
-from tests.secrets_scan import Secret
+from tests.support import secrets_scan
+from tests.support.secrets_scan import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable

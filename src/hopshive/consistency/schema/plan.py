@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Source = Literal["hdfs", "hopsfs"]
 
-# Of Hive 4.0.x. Its foreign keys were looked through one by one (tests/unit/test_schema.py has the list).
+# Of Hive 4.0.x. Its foreign keys were looked through one by one (tests/unit/consistency/schema/test_schema.py has the list).
 HIVE_SCHEMA = "4.0.0"
 ENGINES = ("InnoDB", NDB)
 

@@ -1,0 +1,1 @@
+"""Worlds and servers that more than one folder of tests uses."""
