@@ -124,8 +124,8 @@ ndb: venv ## tests of schema, journal, mirror, garbage, backup and binary log on
 	@[ -f "$(HOPSHIVE_NDB_TARBALL)" ] || { echo "HOPSHIVE_NDB_TARBALL: $(HOPSHIVE_NDB_TARBALL) is not there" >&2; exit 2; }
 	$(BIN)/pytest tests/ndb_cluster
 	TEST_DATABASE=ndb $(BIN)/pytest $(addprefix tests/unit/,metastore daemon/test_lease.py $(addprefix consistency/,\
-		journal/test_record.py journal/test_removal.py journal/test_restore.py mirror/test_mirror.py mirror/test_mirror_review.py \
-		drops garbage/test_collector.py garbage/test_named.py))
+		journal/test_record.py journal/test_removal.py journal/test_restore.py \
+		$(addprefix mirror/test_,mirror.py places.py kept.py interruptions.py pace.py) drops garbage/test_collector.py garbage/test_named.py))
 
 # molecule's own place for its state is one for all trees whose directory has the same name.
 RUN_MOLECULE = MOLECULE_EPHEMERAL_DIRECTORY=$(CURDIR)/build/molecule/$(SCENARIO) $(BIN)/molecule

@@ -125,7 +125,16 @@ class MirrorWorld:
         self.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
         self.mirror._look_again = 0
 
+    def wait_out(self) -> None:
+        """All that waits is due now, and is decided."""
+        self.look_again()
+        self.settle()
+
     # --- as the metastore writes ----------------------------------------------------------------------------------
+
+    def relocate(self, table: int, path: str) -> None:
+        """As ALTER TABLE SET LOCATION."""
+        self.metastore.execute(f"UPDATE SDS SET LOCATION = '{self.uri}{path}' WHERE SD_ID = {table}")
 
     def make_database(self, name: str, *, managed: bool = False) -> int:
         """Directory and row; with `managed`, a second directory."""

@@ -525,3 +525,39 @@ def test_a_position_is_not_lost_when_nothing_concerned_us(world: MirrorWorld) ->
     world.settle()
     mirror = world.start()
     assert mirror.step() is False or world.objects() == ALL
+
+
+# --- what comes back in pieces --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", ["external", "managed"])
+def test_a_database_comes_back_with_both_of_its_directories_in_any_order(
+    world: MirrorWorld, db: int, first: str
+) -> None:
+    for kind in ("external", "managed"):
+        table = world.make_table(db, kind, f"{world.root}/{kind}/d.db/t")
+        world.make_partitions(table, [f"{world.root}/{kind}/d.db/t/p=1"])
+    world.settle()
+    everything = world.objects()
+    for kind in ("managed", "external"):
+        world.files.trash(f"{world.root}/{kind}/d.db")
+        world.settle()
+    assert world.objects() == set()
+    for kind in (first, "managed" if first == "external" else "external"):
+        world.files.move(f"{TRASH}{world.root}/{kind}/d.db", f"{world.root}/{kind}/d.db")
+        world.settle()
+    assert world.objects() == everything
+    assert world.differences() == []
+
+
+def test_a_partition_elsewhere_that_comes_back_before_its_table(world: MirrorWorld, db: int) -> None:
+    table = world.make_table(db, "t", f"{world.root}/t")
+    world.make_partitions(table, [f"{world.root}/far/p=1"])
+    world.settle()
+    for path in ("far", "t"):
+        world.files.trash(f"{world.root}/{path}")
+        world.settle()
+    for path in ("far", "t"):
+        world.files.move(f"{TRASH}{world.root}/{path}", f"{world.root}/{path}")
+        world.settle()
+    assert world.objects() == {"d", "d.t", "d.t/p=1"}
