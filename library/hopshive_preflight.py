@@ -1,7 +1,7 @@
 #!/usr/bin/python
 # Copyright: hopshive developers
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Documentation of the action of this name (roles/preflight/action_plugins), which runs on the controller alone.
+"""Documentation of the action of this name (action_plugins/), which runs on the controller alone.
 
 An action, and no module, because only there are the variables of all hosts at hand as the roles will get them,
 under --limit too, and because no password has to be handed to another process.

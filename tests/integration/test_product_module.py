@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(module: str, **arguments: Any) -> dict[str, Any]:
-    """Run a module with its arguments; its role's module_utils are a part of ansible.module_utils, as in AnsiballZ."""
-    utils = str(ROOT / "roles/artifacts/module_utils")
+    """Run a module with its arguments; module_utils/ is a part of ansible.module_utils, as in AnsiballZ."""
+    utils = str(ROOT / "module_utils")
     if utils not in ansible.module_utils.__path__:
         ansible.module_utils.__path__.append(utils)
     output = io.StringIO()

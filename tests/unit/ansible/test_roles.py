@@ -124,7 +124,7 @@ def test_variables_carry_the_roles_name(role: str) -> None:
 @pytest.fixture(scope="module")
 def used() -> Counter[str]:
     """How often each word stands in what may use a variable."""
-    trees = ("roles", "templates", "playbooks", "src", "library", "lookup_plugins", "filter_plugins")
+    trees = ("roles", "templates", "playbooks", "src", "library", "action_plugins", "lookup_plugins", "filter_plugins")
     words: Counter[str] = Counter()
     for path in (path for tree in trees for path in (ROOT / tree).rglob("*")):
         if path.suffix in {".yml", ".j2", ".py"} and path.name != "argument_specs.yml":
@@ -279,7 +279,7 @@ MODULES = sorted((ROOT / "library").glob("*.py"))
 # What modules share.
 SHARED = runpy.run_path(str(ROOT / "module_utils/hopshive_module.py"))
 # Where the arguments of a module are declared that is an action on the controller.
-ACTIONS = {path.stem: path for path in (ROOT / "roles").glob("*/action_plugins/*.py")}
+ACTIONS = {path.stem: path for path in (ROOT / "action_plugins").glob("*.py")}
 
 
 def documents(path: Path) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from hopshive.install.preflight.inventory import (
 from hopshive.install.preflight.problem import Problem, report
 from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
-ROLES = Path(__file__).parents[2]
+ROLES = Path(__file__).parents[1] / "roles"
 # By role, besides the numbers of `cluster` and what the user set of it: read by a check, or asked with on a host. Those
 # of a component's role matter on the component's hosts alone.
 NEEDED = {
@@ -108,7 +108,7 @@ def _is_ours() -> bool:
     return all(playbook.is_relative_to(ROLES.parent) for playbook in playbooks)
 
 
-class ActionModule(ActionBase):
+class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible has no types
     _requires_connection = False
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
