@@ -151,32 +151,34 @@ from typing import Any
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
-    from hopshive.hdfs import webhdfs
+    from hopshive.hdfs.batch import Batch, local_length
+    from hopshive.hdfs.wanted import Parents, Wanted, WebHdfsError, normal_mode, normal_path
+    from hopshive.hdfs.webhdfs import WebHdfs
 
 
 def mode_of(text: str | None, path: str) -> str | None:
     """A mode as the NameNode writes it."""
     try:
-        return None if text is None else webhdfs.normal_mode(text)
+        return None if text is None else normal_mode(text)
     except ValueError:
-        raise webhdfs.WebHdfsError(
+        raise WebHdfsError(
             f'The mode {text!r} of {path} is none of HDFS. Give it octal and quoted, from "0000" to "1777".'
         ) from None
 
 
 def wanted(entry: dict[str, Any], *, dry: bool) -> Any:
     """An entry of `paths`, checked. In a dry run a source that an earlier task would make may be missing."""
-    path = webhdfs.normal_path(entry["path"])
+    path = normal_path(entry["path"])
     length = 0
     if entry["state"] == "file":
         if not entry["src"]:
-            raise webhdfs.WebHdfsError(f"{path} shall be a file, so it needs src, a file on the host.")
+            raise WebHdfsError(f"{path} shall be a file, so it needs src, a file on the host.")
         try:
-            length = webhdfs.local_length(entry["src"])
-        except webhdfs.WebHdfsError:
+            length = local_length(entry["src"])
+        except WebHdfsError:
             if not dry:
                 raise
-    return webhdfs.Wanted(
+    return Wanted(
         path=path,
         state=entry["state"],
         owner=entry["owner"],
@@ -231,17 +233,17 @@ def main() -> None:
     )
     parameters = module.params
     changes: list[dict[str, Any]] = []
-    client = webhdfs.WebHdfs(parameters["url"], parameters["user"], timeout=parameters["timeout"])
+    client = WebHdfs(parameters["url"], parameters["user"], timeout=parameters["timeout"])
     try:
-        parents = webhdfs.Parents(
+        parents = Parents(
             owner=parameters["parent_owner"],
             group=parameters["parent_group"],
             mode=mode_of(parameters["parent_mode"], "parents"),
         )
-        batch = webhdfs.Batch(client, parents, dry=module.check_mode)
+        batch = Batch(client, parents, dry=module.check_mode)
         for entry in [wanted(entry, dry=module.check_mode) for entry in parameters["paths"]]:
             changes += [shown(outcome) for outcome in batch.bring(entry)]
-    except webhdfs.WebHdfsError as error:
+    except WebHdfsError as error:
         module.fail_json(msg=str(error), changed=bool(changes) and not module.check_mode, changes=changes)
     finally:
         client.close()

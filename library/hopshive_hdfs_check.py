@@ -67,7 +67,8 @@ seconds:
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
-    from hopshive.hdfs import webhdfs
+    from hopshive.hdfs.wanted import WebHdfsError, normal_path
+    from hopshive.hdfs.webhdfs import WebHdfs
 
 
 def main() -> None:
@@ -81,10 +82,10 @@ def main() -> None:
     )
     if module.check_mode:
         module.exit_json(changed=False)
-    client = webhdfs.WebHdfs(module.params["url"], module.params["user"], timeout=module.params["timeout"])
+    client = WebHdfs(module.params["url"], module.params["user"], timeout=module.params["timeout"])
     try:
-        seconds = client.round_trip(webhdfs.normal_path(module.params["directory"]))
-    except webhdfs.WebHdfsError as error:
+        seconds = client.round_trip(normal_path(module.params["directory"]))
+    except WebHdfsError as error:
         module.fail_json(msg=str(error))
     finally:
         client.close()

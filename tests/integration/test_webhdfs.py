@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hopshive.hdfs.webhdfs import (
+from hopshive.hdfs.wanted import (
     Delete,
     MakeDirectory,
     Operation,
@@ -23,7 +23,6 @@ from hopshive.hdfs.webhdfs import (
     Status,
     Upload,
     Wanted,
-    WebHdfs,
     WebHdfsError,
     ancestors,
     decide,
@@ -31,6 +30,7 @@ from hopshive.hdfs.webhdfs import (
     normal_mode,
     normal_path,
 )
+from hopshive.hdfs.webhdfs import WebHdfs
 from tests.support.modules import run_module
 from tests.support.servers import Hdfs, free_port
 

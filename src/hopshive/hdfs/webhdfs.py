@@ -1,13 +1,12 @@
-"""Desired state of paths on HDFS, through the NameNode's REST interface (WebHDFS): no JVM, a path costs milliseconds.
+"""HDFS through the NameNode's REST interface (WebHDFS): no JVM, a call costs milliseconds.
 
-Deciding (`decide`) is apart from doing (`WebHdfs`). Simple authentication: the user is whoever we say.
+`hdfs.wanted` decides what to do, a client does it. Simple authentication: the user is whoever we say.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-import os
 import posixpath
 import secrets
 import socket
@@ -17,10 +16,27 @@ import urllib.parse
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
+
+from hopshive.hdfs.wanted import (
+    Delete,
+    MakeDirectory,
+    Operation,
+    SetAcl,
+    SetMode,
+    SetOwner,
+    SetReplication,
+    Status,
+    Upload,
+    Wanted,
+    WebHdfsError,
+    decide,
+    normal_mode,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
+
 
 PREFIX = "/webhdfs/v1"
 # Between two questions to a NameNode that cannot answer yet, in seconds.
@@ -28,13 +44,6 @@ POLL = 0.5
 # Longest silence on a connection, in seconds.
 SOCKET_TIMEOUT = 60.0
 CHUNK = 1024 * 1024
-
-State = Literal["directory", "file", "absent"]
-Kind = Literal["DIRECTORY", "FILE", "SYMLINK"]
-
-
-class WebHdfsError(Exception):
-    """HDFS refused or did not answer; the message is a sentence for the operator."""
 
 
 class _NotNow(Exception):
@@ -47,214 +56,6 @@ class _Refused(Exception):
     def __init__(self, exception: str, message: str) -> None:
         super().__init__(message)
         self.exception = exception
-
-
-# --- what is wanted, what is there, what to do ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The desired state of one path. None leaves a property as it is. `mode` is octal text such as 1777.
-
-    `acl` is the extended ACL of a directory, as entries of the NameNode (`group:staff:rwx`, `default:group:staff:rwx`).
-    With `tree`, a directory that lacks the ACL or the mode gets the ACL in all directories below it, too.
-    """
-
-    path: str
-    state: State = "directory"
-    owner: str | None = None
-    group: str | None = None
-    mode: str | None = None
-    src: str | None = None
-    length: int = 0
-    replication: int | None = None
-    recursive: bool = False
-    acl: frozenset[str] | None = None
-    tree: bool = False
-
-
-@dataclass(frozen=True)
-class Parents:
-    """What missing parents are made with; those that are there are left alone."""
-
-    owner: str | None = None
-    group: str | None = None
-    mode: str | None = None
-
-
-@dataclass(frozen=True)
-class Status:
-    """What the NameNode knows of a path. `length` is in bytes, 0 of a directory; `mode` octal without leading zeros.
-
-    `acl` is None for a path whose ACL nobody asked for.
-    """
-
-    kind: Kind
-    owner: str = ""
-    group: str = ""
-    mode: str = ""
-    length: int = 0
-    replication: int = 0
-    acl: frozenset[str] | None = None
-
-    def shown(self) -> dict[str, Any]:
-        """For a diff: what can be asked for."""
-        shown: dict[str, Any] = {
-            "state": self.kind.lower(),
-            "owner": self.owner,
-            "group": self.group,
-            "mode": self.mode,
-        }
-        if self.acl is not None:
-            shown["acl"] = sorted(self.acl)
-        return shown | ({"length": self.length, "replication": self.replication} if self.kind == "FILE" else {})
-
-
-@dataclass(frozen=True)
-class MakeDirectory:
-    """Its parent is there."""
-
-    path: str
-    mode: str | None = None
-
-
-@dataclass(frozen=True)
-class Upload:
-    """Put a local file in place, with its owner and mode, in one step for readers."""
-
-    wanted: Wanted
-
-
-@dataclass(frozen=True)
-class SetOwner:
-    """None leaves that one as it is."""
-
-    path: str
-    owner: str | None
-    group: str | None
-
-
-@dataclass(frozen=True)
-class SetMode:
-    """`mode` is octal."""
-
-    path: str
-    mode: str
-
-
-@dataclass(frozen=True)
-class SetAcl:
-    """Add entries to the ACL of a directory, and with `tree` to that of each directory below it."""
-
-    path: str
-    entries: frozenset[str]
-    tree: bool
-
-
-@dataclass(frozen=True)
-class SetReplication:
-    """Copies of each block; the NameNode makes or drops them later."""
-
-    path: str
-    replication: int
-
-
-@dataclass(frozen=True)
-class Delete:
-    """A directory with entries only if `recursive`."""
-
-    path: str
-    recursive: bool
-
-
-Operation = MakeDirectory | Upload | SetOwner | SetMode | SetAcl | SetReplication | Delete
-
-
-def normal_mode(mode: str) -> str:
-    """`01777`, `1777` and `0o1777` are 1777, `0755` is 755. Raises ValueError for others: HDFS has no setuid."""
-    number = int(mode.removeprefix("0o"), 8)
-    if not 0 <= number <= 0o1777:
-        raise ValueError(mode)
-    return f"{number:o}"
-
-
-def normal_path(path: str) -> str:
-    """An absolute path without `//`, `.` and a closing slash. Raises WebHdfsError for another, and for `..`."""
-    if not path.startswith("/") or ".." in path.split("/"):
-        raise WebHdfsError(f"The path {path!r} is not absolute, or climbs with '..'. Give it as /a/b.")
-    return "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
-
-
-def ancestors(path: str) -> list[str]:
-    """The directories above a path, from the top, without the root."""
-    parts = path.strip("/").split("/")[:-1]
-    return ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
-
-
-def decide(wanted: Wanted, there: Status | None) -> list[Operation]:
-    """What makes a path as it is wanted; nothing if it is. Raises WebHdfsError where that would cost data.
-
-    Two files of one path and one length are taken for the same: whoever uploads puts a digest into the name.
-    """
-    path = wanted.path
-    if wanted.state == "absent":
-        if path == "/":
-            raise WebHdfsError("The root of HDFS cannot be made absent.")
-        return [Delete(path, wanted.recursive)] if there else []
-    kind: Kind = "DIRECTORY" if wanted.state == "directory" else "FILE"
-    if there and there.kind != kind:
-        raise WebHdfsError(
-            f"{path} on HDFS is a {there.kind.lower()}, and a {kind.lower()} is wanted. Move it, or name another path."
-        )
-    if kind == "FILE" and (not there or there.length != wanted.length):
-        return [Upload(wanted)]
-    operations: list[Operation] = [] if there else [MakeDirectory(path, wanted.mode)]
-    if there is None:
-        there = Status("DIRECTORY", mode=wanted.mode or "")
-    owner = wanted.owner if wanted.owner not in (None, there.owner) else None
-    group = wanted.group if wanted.group not in (None, there.group) else None
-    if owner or group:
-        operations.append(SetOwner(path, owner, group))
-    other_mode = wanted.mode is not None and wanted.mode != there.mode
-    # Before the mode: an interrupted walk through a tree leaves a mode that is not the wanted one, and begins again.
-    if wanted.acl and (not wanted.acl <= (there.acl or frozenset()) or (wanted.tree and other_mode)):
-        operations.append(SetAcl(path, wanted.acl, wanted.tree))
-    if wanted.mode and other_mode:
-        operations.append(SetMode(path, wanted.mode))
-    if kind == "FILE" and wanted.replication and wanted.replication != there.replication:
-        operations.append(SetReplication(path, wanted.replication))
-    return operations
-
-
-def foresee(there: Status | None, operations: Iterable[Operation], user: str) -> Status | None:
-    """What a path will be after its operations, for check mode. An empty property is the NameNode's choice."""
-    for operation in operations:
-        match operation:
-            case Delete():
-                there = None
-            case MakeDirectory(mode=mode):
-                there = Status("DIRECTORY", owner=user, mode=mode or "")
-            case Upload(wanted=wanted):
-                there = Status(
-                    "FILE",
-                    owner=wanted.owner or user,
-                    group=wanted.group or "",
-                    mode=wanted.mode or "",
-                    length=wanted.length,
-                    replication=wanted.replication or (there.replication if there else 0),
-                )
-            case SetOwner(owner=owner, group=group) if there:
-                there = replace(there, owner=owner or there.owner, group=group or there.group)
-            case SetMode(mode=mode) if there:
-                there = replace(there, mode=mode)
-            case SetAcl(entries=entries) if there:
-                there = replace(there, acl=(there.acl or frozenset()) | entries)
-            case SetReplication(replication=replication) if there:
-                there = replace(there, replication=replication)
-    return there
-
-
-# --- the client -------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -535,87 +336,3 @@ def _raise_refusal(status: int, data: bytes) -> None:
     if exception in _PASSING or any(text in message for text in _NO_DATANODE) or status == 503:
         raise _NotNow(message.strip().splitlines()[0].rstrip(".") if message.strip() else exception)
     raise _Refused(exception, message)
-
-
-# --- a batch ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One path, parents that were made included: before and after. In check mode `after` is foreseen."""
-
-    path: str
-    before: Status | None
-    after: Status | None
-    operations: tuple[Operation, ...]
-
-
-class Batch:
-    """Brings paths to their state, one after the other, so that a later one may lie in an earlier one.
-
-    With `dry`, nothing is done, and what the earlier ones would have done is remembered instead.
-    """
-
-    def __init__(self, client: WebHdfs, parents: Parents, *, dry: bool = False) -> None:
-        self._client = client
-        self._parents = parents
-        self._dry = dry
-        self._foreseen: dict[str, Status | None] = {}
-        self._directories = {"/"}
-
-    def bring(self, wanted: Wanted) -> list[Outcome]:
-        """Make one path as it is wanted; returns what changed. Raises WebHdfsError."""
-        outcomes = []
-        there = self._status(wanted.path, acl=wanted.acl is not None)
-        if wanted.state != "absent" and there is None:
-            for parent in ancestors(wanted.path):
-                if parent not in self._directories:
-                    made = Wanted(parent, owner=self._parents.owner, group=self._parents.group, mode=self._parents.mode)
-                    status = self._status(parent)
-                    if status is None:
-                        outcomes.append(self._do(made, None, decide(made, None)))
-                    else:
-                        decide(Wanted(parent), status)
-                    self._directories.add(parent)
-        operations = decide(wanted, there)
-        if operations:
-            outcomes.append(self._do(wanted, there, operations))
-        return outcomes
-
-    def _status(self, path: str, *, acl: bool = False) -> Status | None:
-        if path in self._foreseen:
-            return self._foreseen[path]
-        if any(self._foreseen.get(parent, path) is None for parent in ancestors(path)):
-            return None
-        return self._read(path, acl=acl)
-
-    def _read(self, path: str, *, acl: bool) -> Status | None:
-        status = self._client.status(path)
-        return replace(status, acl=self._client.acl(path)) if status and acl else status
-
-    def _do(self, wanted: Wanted, before: Status | None, operations: list[Operation]) -> Outcome:
-        path = wanted.path
-        if wanted.state == "absent":
-            self._directories = {
-                known for known in self._directories if known != path and not known.startswith(f"{path}/")
-            }
-        if self._dry:
-            if wanted.state == "absent":
-                self._foreseen = {
-                    known: status for known, status in self._foreseen.items() if not known.startswith(f"{path}/")
-                }
-            after = self._foreseen[path] = foresee(before, operations, self._client.user)
-        else:
-            for operation in operations:
-                self._client.apply(operation)
-            after = self._read(path, acl=wanted.acl is not None)
-        return Outcome(path, before, after, tuple(operations))
-
-
-def local_length(src: str) -> int:
-    """The length of a local file in bytes. Raises WebHdfsError if it cannot be read."""
-    try:
-        with Path(src).open("rb") as stream:
-            return os.fstat(stream.fileno()).st_size
-    except OSError as error:
-        raise WebHdfsError(f"The file {src} cannot be read on this host: {error.strerror}.") from None
