@@ -15,21 +15,14 @@ from ansible.plugins.action import ActionBase
 
 from hopshive.install.artifacts.product import product_names
 from hopshive.install.preflight.artifacts import tarball_fault
+from hopshive.install.preflight.checks import check_inventory, check_tags
 from hopshive.install.preflight.cleaner import config_faults
+from hopshive.install.preflight.database import PASSWORDS
 from hopshive.install.preflight.host import Limits, check_hosts, host_info, questions, unanswered
-from hopshive.install.preflight.inventory import (
-    BUNDLE,
-    IDS,
-    OWN_VARIABLES,
-    PASSWORDS,
-    SHARED,
-    HostVariables,
-    Inventory,
-    check_inventory,
-    check_tags,
-    role_of,
-)
+from hopshive.install.preflight.inventory import HostVariables, Inventory
+from hopshive.install.preflight.placement import IDS
 from hopshive.install.preflight.problem import Problem, report
+from hopshive.install.preflight.variables import BUNDLE, OWN_VARIABLES, SHARED, role_of
 from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
 ROLES = Path(__file__).parents[1] / "roles"

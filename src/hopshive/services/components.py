@@ -35,7 +35,7 @@ class Component:
 COMPONENTS: Mapping[str, Component] = {
     component.group: component
     for component in (
-        # One of the two databases is needed: hopshive.install.preflight.inventory.
+        # One of the two databases is needed: hopshive.install.preflight.database.
         Component("mariadb", "mariadb", required=False, replicated=False),
         Component("ndb_management", "ndb-management", required=False, replicated=False),
         Component("ndb_data", "ndb-data", required=False),

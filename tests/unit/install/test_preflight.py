@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hopshive.install.preflight.artifacts import tarball_fault
+from hopshive.install.preflight.checks import check_inventory, check_tags
 from hopshive.install.preflight.cleaner import config_faults
+from hopshive.install.preflight.database import PASSWORDS, password_weakness
 from hopshive.install.preflight.host import (
     Disk,
     HostInfo,
@@ -20,18 +22,11 @@ from hopshive.install.preflight.host import (
     memory_need,
     questions,
 )
-from hopshive.install.preflight.inventory import (
-    IDS,
-    PASSWORDS,
-    SERVICE_USERS,
-    HostVariables,
-    Inventory,
-    check_inventory,
-    check_tags,
-    password_weakness,
-)
+from hopshive.install.preflight.inventory import HostVariables, Inventory
+from hopshive.install.preflight.placement import IDS
 from hopshive.install.preflight.problem import Problem, listed, merged, report
 from hopshive.install.preflight.queues import Queue, called, leaf_queues
+from hopshive.install.preflight.variables import SERVICE_USERS
 from hopshive.services.components import COMPONENTS
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,3 +56,9 @@ def report(problems: Sequence[Problem], place: str) -> str:
     lines = [f"Preflight found {count} {place}; no host was changed."]
     lines += [f"  {number}. {text}" for number, text in enumerate(errors, start=1)]
     return "\n".join(lines)
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """What may have been meant by a name; empty if none is near."""
+    near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else ""
