@@ -134,7 +134,7 @@ mutex_rows:
 from ansible.module_utils.hopshive_module import LOGIN, importing, login, start
 
 with importing:
-    from hopshive.consistency.schema.plan import HIVE_SCHEMA
+    from hopshive.consistency.schema.wanted import HIVE_SCHEMA
     from hopshive.database import Server
     from hopshive.metastore import schematool
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from hopshive.consistency.schema import catalogue, plan
 from hopshive.consistency.schema.errors import SchemaError
 from hopshive.consistency.schema.existing import Existing, bind
-from hopshive.consistency.schema.plan import Source, Statement, Wanted
 from hopshive.consistency.schema.session import connect
+from hopshive.consistency.schema.wanted import Source, Statement, Wanted
 from hopshive.daemon.lease import read_standing
 from hopshive.database import Names
 

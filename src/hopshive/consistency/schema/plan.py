@@ -6,23 +6,18 @@ So the same run goes on where another was interrupted: each statement is atomic,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hopshive.consistency.schema import own_tables, triggers
 from hopshive.consistency.schema.cascades import (
     ADDED,
-    CHILD_KEY,
     DATABASE_KEY,
-    PARENT_KEY,
     to_cascade,
     to_stock,
 )
 from hopshive.consistency.schema.catalogue import (
-    DESCRIPTORS,
     NDB,
-    OF_DATABASES,
-    ORPHANS,
     Catalogue,
     Column,
     Trigger,
@@ -30,59 +25,40 @@ from hopshive.consistency.schema.catalogue import (
 )
 from hopshive.consistency.schema.doubles import forgotten, whole
 from hopshive.consistency.schema.errors import SchemaError
+from hopshive.consistency.schema.keys import (
+    STATISTICS_INDEX,
+    alter,
+    database_link,
+    forgotten_descriptors,
+    forgotten_inodes,
+    inode_link,
+    key_constraints,
+    lost_keys,
+    numbering,
+    own_indexes,
+    renamed,
+    statistics_index,
+    unlinked,
+)
 from hopshive.consistency.schema.narrowing import narrowings, widenings
-from hopshive.consistency.schema.stock_keys import missing_keys
 from hopshive.consistency.schema.texts import conversions, converted, reversions
+from hopshive.consistency.schema.wanted import HIVE_SCHEMA, INODE_COLUMNS, Statement, Wanted
 from hopshive.database import Names, render
-from hopshive.database.foreign_keys import INODE_KEY, PREFIX, ForeignKey
+from hopshive.database.foreign_keys import INODE_KEY, PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-Source = Literal["hdfs", "hopsfs"]
 
-# Of Hive 4.0.x. Its foreign keys were looked through one by one (tests/unit/consistency/schema/test_schema.py has the list).
-HIVE_SCHEMA = "4.0.0"
 ENGINES = ("InnoDB", NDB)
-
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-
 _NEW_COLUMN = re.compile(r"ALTER TABLE \{state\}\.(?P<table>\w+) ADD COLUMN IF NOT EXISTS (?P<name>\w+)")
-
-# The columns that refer to the inode, and those of the inode table.
-INODE_COLUMNS = {"PARTITION_ID": "partition_id", "PARENT_ID": "parent_id", "NAME": "name"}
 # What own_tables.INODES gives them, when the table is yet to be made.
 _OWN_INODE_COLUMNS = {
     "partition_id": Column("partition_id", "bigint(20)"),
     "parent_id": Column("parent_id", "bigint(20)"),
     "name": Column("name", "varbinary(255)"),
 }
-
-
-# On NDB, of PART_COL_STATS: with the stock index, which goes on with the partition's name, the statistics of six columns of 1,800
-# partitions are 10,800 ranges, 140 ms; with this one six, 40 ms. The server takes the stock one for few of the partitions.
-STATISTICS_INDEX = f"{PREFIX}column"
-STATISTICS_COLUMNS = ("DB_NAME", "TABLE_NAME", "COLUMN_NAME")
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What the schema must be. `uris`: of the file system, only needed with `hopsfs`.
-
-    `delete_orphans`: rows of KEY_CONSTRAINTS that name a table which is not there are deleted instead of refused.
-    """
-
-    source: Source = "hdfs"
-    uris: tuple[str, ...] = ()
-    delete_orphans: bool = False
-
-
-@dataclass(frozen=True)
-class Statement:
-    """One statement, atomic. Without `checks` foreign keys are set without looking at each row: they are known to hold."""
-
-    sql: str
-    checks: bool = True
 
 
 def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
@@ -93,10 +69,10 @@ def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
     _require_engine(found)
     _require_state(found, wanted)
     inode_columns = _inode_columns(found, names, wanted)
-    lost, found = _lost_keys(found)
+    lost, found = lost_keys(found)
     changes = to_cascade(found.foreign_keys)
     narrowed = [*narrowings(found), *conversions(found), *whole(found)]
-    inode, database = _inode_link(found, names, inode_columns), _database_link(found)
+    inode, database = inode_link(found, names, inode_columns), database_link(found)
     # A trigger that names a column which goes would let each UPDATE fail.
     remade = inode.remade or database.remade
     return [
@@ -104,15 +80,15 @@ def present(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
         *_own_tables(found, names, wanted),
         *(_triggers(found, []) if remade else []),
         *inode.off,
-        *(_forgotten_inodes(found, names, wanted) if inode.on else []),
+        *(forgotten_inodes(found, names, wanted) if inode.on else []),
         *inode.on,
-        *(_alter(table, clauses) for table, clauses in narrowed),
-        *_statistics_index(found),
-        *_renamed(found, changes),
-        *_key_constraints(found, wanted),
+        *(alter(table, clauses) for table, clauses in narrowed),
+        *statistics_index(found),
+        *renamed(found, changes),
+        *key_constraints(found, wanted),
         *database.off,
-        *(_forgotten_descriptors(found) if database.on else []),
-        *_numbering(found),
+        *(forgotten_descriptors(found) if database.on else []),
+        *numbering(found),
         *database.on,
         *_triggers(replace(found, triggers=()) if remade else found, _wanted_triggers(converted(found), names, wanted)),
         *_settings(found, names, wanted),
@@ -134,27 +110,27 @@ def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[State
     require_names(names)
     _require_owner(found)
     source = found.settings.get("source", "hdfs")
-    lost, found = _lost_keys(found)
+    lost, found = lost_keys(found)
     added = [key for key in found.foreign_keys if key.name in ADDED]
     statements = [
         *lost,
         *_triggers(found, []),
-        *_unlinked(found, "DBS", DATABASE_KEY, ("SD_ID",)),
-        *_forgotten_descriptors(found),
-        *_unlinked(found, "SDS", INODE_KEY, tuple(INODE_COLUMNS)),
+        *unlinked(found, "DBS", DATABASE_KEY, ("SD_ID",)),
+        *forgotten_descriptors(found),
+        *unlinked(found, "SDS", INODE_KEY, tuple(INODE_COLUMNS)),
     ]
     # Not in one statement: NDB lets no index go that a foreign key needed when it began.
     for drops in (
         [f"DROP FOREIGN KEY {key.name}" for key in added if key.table == "KEY_CONSTRAINTS"],
-        [f"DROP KEY {name}" for name in _own_indexes(found, "KEY_CONSTRAINTS")],
+        [f"DROP KEY {name}" for name in own_indexes(found, "KEY_CONSTRAINTS")],
     ):
         if drops:
-            statements.append(_alter("KEY_CONSTRAINTS", drops))
-    statements += _renamed(found, to_stock(found.foreign_keys))
+            statements.append(alter("KEY_CONSTRAINTS", drops))
+    statements += renamed(found, to_stock(found.foreign_keys))
     if STATISTICS_INDEX in found.indexes.get("PART_COL_STATS", {}):
-        statements.append(_alter("PART_COL_STATS", [f"DROP KEY {STATISTICS_INDEX}"]))
+        statements.append(alter("PART_COL_STATS", [f"DROP KEY {STATISTICS_INDEX}"]))
     statements += map(Statement, forgotten(found))
-    statements += [_alter(table, clauses) for table, clauses in (*widenings(found), *reversions(found))]
+    statements += [alter(table, clauses) for table, clauses in (*widenings(found), *reversions(found))]
     if purge:
         schema = names.inodes.partition(".")[0]
         ours = source == "hdfs" and (found.inodes is None or found.inodes.is_ours)
@@ -166,9 +142,6 @@ def absent(found: Catalogue, names: Names, *, purge: bool = False) -> list[State
         if names.state in found.schemas:
             statements.append(Statement(f"DROP DATABASE {names.state}"))
     return statements
-
-
-# --- what must be so before anything is changed -------------------------------------------------------------------------
 
 
 def require_names(names: Names) -> None:
@@ -264,9 +237,6 @@ def _inode_columns(found: Catalogue, names: Names, wanted: Wanted) -> dict[str, 
     return {name: found.inodes.columns[name] for name in key}
 
 
-# --- our own tables -----------------------------------------------------------------------------------------------------
-
-
 def _own_tables(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
     statements = []
     schemas = [names.state] + ([names.inodes.partition(".")[0]] if wanted.source == "hdfs" else [])
@@ -300,194 +270,6 @@ def _settings(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]
         for name, value in values.items()
         if name not in found.settings
     ]
-
-
-# --- foreign keys -------------------------------------------------------------------------------------------------------
-
-
-def _alter(table: str, clauses: Sequence[str], *, checks: bool = False) -> Statement:
-    return Statement(f"ALTER TABLE {table} {', '.join(clauses)}", checks=checks)
-
-
-def _constraint(key: ForeignKey) -> str:
-    """The clause that adds a key; RESTRICT is what a key without a rule has."""
-    rules = "".join(
-        f" ON {event} {rule}"
-        for event, rule in (("DELETE", key.on_delete), ("UPDATE", key.on_update))
-        if rule != "RESTRICT"
-    )
-    columns, to_columns = ", ".join(key.columns), ", ".join(key.to_columns)
-    return f"ADD CONSTRAINT {key.name} FOREIGN KEY ({columns}) REFERENCES {key.to} ({to_columns}){rules}"
-
-
-def _renamed(found: Catalogue, changes: Iterable[tuple[ForeignKey, ForeignKey]]) -> list[Statement]:
-    """One ALTER TABLE for each table: without the checks it takes no time, and the old keys have held so far."""
-    tables: dict[str, list[tuple[ForeignKey, ForeignKey]]] = {}
-    for before, after in changes:
-        tables.setdefault(before.table, []).append((before, after))
-    return [
-        _alter(
-            table,
-            [f"DROP FOREIGN KEY {before.name}" for before, _ in pairs]
-            + [clause for before, _ in pairs for clause in _own_index(found, before)]
-            + [_constraint(after) for _, after in pairs],
-        )
-        for table, pairs in tables.items()
-    ]
-
-
-def _own_index(found: Catalogue, key: ForeignKey) -> list[str]:
-    """Keep the index that the server made for a key, under its name: it belongs to the key and would be made anew for another.
-
-    Such an index is the only one that begins with the key's columns, and is named like the key or its first column.
-    """
-    fit = [name for name, columns in found.indexes[key.table].items() if columns[: len(key.columns)] == key.columns]
-    if len(fit) != 1 or fit[0] not in (key.name, key.columns[0]):
-        return []
-    return [f"DROP KEY {fit[0]}", f"ADD KEY {fit[0]} ({', '.join(found.indexes[key.table][fit[0]])})"]
-
-
-def _unlinked(found: Catalogue, table: str, key: str, columns: Sequence[str]) -> list[Statement]:
-    """Take off a key with its index, and columns. With them the table is built anew, while others work on: a column that is
-    dropped without that stays hidden in each row, and after some times there is no room for another.
-    """
-    clauses = [
-        f"DROP FOREIGN KEY {item.name}" for item in found.foreign_keys if (item.table, item.name) == (table, key)
-    ]
-    clauses += [f"DROP KEY {name}" for name in _own_indexes(found, table) if name == key]
-    there = [f"DROP COLUMN {column}" for column in columns if column in found.columns.get(table, {})]
-    return [_alter(table, [*clauses, *there, *(["FORCE"] if there else [])])] if clauses or there else []
-
-
-def _lost_keys(found: Catalogue) -> tuple[list[Statement], Catalogue]:
-    """The stock keys that a crash took, each row checked, for none has held meanwhile; and the catalogue with them."""
-    lost = missing_keys(found) if found.version == HIVE_SCHEMA else []
-    tables: dict[str, list[str]] = {}
-    for key in lost:
-        tables.setdefault(key.table, []).append(_constraint(key))
-    statements = [_alter(table, clauses, checks=True) for table, clauses in tables.items()]
-    return statements, replace(found, foreign_keys=(*found.foreign_keys, *lost))
-
-
-@dataclass(frozen=True)
-class _Link:
-    """Nullable columns with an index and a foreign key on them. `remade`: columns that stood there go first."""
-
-    off: tuple[Statement, ...] = ()
-    on: tuple[Statement, ...] = ()
-    remade: bool = False
-
-
-def _link(found: Catalogue, key: ForeignKey, types: Sequence[Column]) -> _Link:
-    """What a link lacks. Its columns are empty when the key is added, so the key holds and no row need be checked.
-
-    Columns with values but without their key are of nobody's making: they are made anew.
-    """
-    if key in found.foreign_keys:
-        return _Link()
-    there = found.columns[key.table]
-    definitions = {name: kind.definition for name, kind in zip(key.columns, types, strict=True)}
-    keep = key.table not in found.leftovers and all(
-        name in there and there[name].definition == definition for name, definition in definitions.items()
-    )
-    adds = [f"ADD COLUMN {name} {definition} NULL" for name, definition in definitions.items()]
-    return _Link(
-        off=tuple(_unlinked(found, key.table, key.name, () if keep else key.columns)),
-        on=(
-            *(() if keep else (_alter(key.table, adds),)),
-            _alter(key.table, [f"ADD KEY {key.name} ({', '.join(key.columns)})", _constraint(key)]),
-        ),
-        remade=not keep and any(name in there for name in definitions),
-    )
-
-
-def _inode_link(found: Catalogue, names: Names, types: dict[str, Column]) -> _Link:
-    to = names.inodes.removeprefix(f"{found.database}.")
-    key = ForeignKey("SDS", INODE_KEY, tuple(INODE_COLUMNS), to, tuple(INODE_COLUMNS.values()))
-    return _link(found, key, [types[name] for name in key.to_columns])
-
-
-def _database_link(found: Catalogue) -> _Link:
-    key = ForeignKey("DBS", DATABASE_KEY, ("SD_ID",), "SDS", ("SD_ID",))
-    return _link(found, key, [found.columns["SDS"]["SD_ID"]])
-
-
-def _forgotten_inodes(found: Catalogue, names: Names, wanted: Wanted) -> list[Statement]:
-    """What the mirror knew before a removal. Nothing refers to it now; TRUNCATE refuses if another metastore's rows do."""
-    statements = []
-    if wanted.source == "hdfs" and found.inodes is not None and found.inodes.rows:
-        statements.append(Statement(f"TRUNCATE TABLE {names.inodes}"))
-    if found.positions:
-        statements.append(Statement(f"DELETE FROM {names.state}.position"))
-    return statements
-
-
-def _forgotten_descriptors(found: Catalogue) -> list[Statement]:
-    """Storage descriptors of databases, once no database refers to them."""
-    return [Statement(f"DELETE FROM SDS WHERE {OF_DATABASES}")] if found.database_descriptors else []
-
-
-def _numbering(found: Catalogue) -> list[Statement]:
-    """Numbers above zero for the metastore's own storage descriptors: those below are databases'.
-
-    Where it has given none yet, DataNucleus begins behind the largest number in the table, and that would be a database's.
-    """
-    if found.next_descriptor is not None and found.next_descriptor > 0:
-        return []
-    return [
-        Statement(
-            "INSERT INTO SEQUENCE_TABLE (SEQUENCE_NAME, NEXT_VAL)"
-            f" SELECT '{DESCRIPTORS}', GREATEST(1, COALESCE(MAX(SD_ID), 0) + 1) FROM SDS"
-            " ON DUPLICATE KEY UPDATE NEXT_VAL = GREATEST(NEXT_VAL, VALUES(NEXT_VAL))"
-        )
-    ]
-
-
-def _key_constraints(found: Catalogue, wanted: Wanted) -> list[Statement]:
-    """Keys of KEY_CONSTRAINTS to the child and the parent table; the rows are checked, for no key has held so far."""
-    keys = [
-        ForeignKey("KEY_CONSTRAINTS", PARENT_KEY, ("PARENT_TBL_ID",), "TBLS", ("TBL_ID",)),
-        ForeignKey("KEY_CONSTRAINTS", CHILD_KEY, ("CHILD_TBL_ID",), "TBLS", ("TBL_ID",)),
-    ]
-    missing = [key for key in keys if key not in found.foreign_keys]
-    if not missing:
-        return []
-    orphans = {column: count for column, count in found.orphans.items() if count}
-    if orphans and not wanted.delete_orphans:
-        said = " and ".join(f"{count} by {column}" for column, count in sorted(orphans.items()))
-        raise SchemaError(
-            f"Rows of KEY_CONSTRAINTS in {found.database} name a table that is not in TBLS: {said}. Nothing was changed. They "
-            "are of no use to anyone; delete them, or let them be deleted with orphans: delete. To see them: "
-            f"{ORPHANS.format(what='KEY_CONSTRAINTS.*', column=min(orphans))}"
-        )
-    statements = [
-        # The derived table is for MySQL, which does not delete from a table that it reads.
-        Statement(
-            f"DELETE FROM KEY_CONSTRAINTS WHERE {column} IN (SELECT id FROM "
-            f"({ORPHANS.format(what=f'KEY_CONSTRAINTS.{column} AS id', column=column)}) AS orphan)"
-        )
-        for column in orphans
-    ]
-    drops = [f"DROP FOREIGN KEY {key.name}" for key in found.foreign_keys if key.name in {k.name for k in missing}]
-    adds = [_constraint(key) for key in missing]
-    if any(key.name == CHILD_KEY for key in missing) and CHILD_KEY not in _own_indexes(found, "KEY_CONSTRAINTS"):
-        adds.insert(0, f"ADD KEY {CHILD_KEY} (CHILD_TBL_ID)")
-    if drops:
-        statements.append(_alter("KEY_CONSTRAINTS", drops))
-    return [*statements, _alter("KEY_CONSTRAINTS", adds, checks=True)]
-
-
-def _statistics_index(found: Catalogue) -> list[Statement]:
-    if found.engine != NDB or STATISTICS_INDEX in found.indexes["PART_COL_STATS"]:
-        return []
-    return [_alter("PART_COL_STATS", [f"ADD KEY {STATISTICS_INDEX} ({', '.join(STATISTICS_COLUMNS)})"])]
-
-
-def _own_indexes(found: Catalogue, table: str) -> list[str]:
-    return sorted(name for name in found.indexes.get(table, {}) if name in ADDED)
-
-
-# --- triggers -----------------------------------------------------------------------------------------------------------
 
 
 def _wanted_triggers(found: Catalogue, names: Names, wanted: Wanted) -> list[Trigger]:

@@ -15,7 +15,7 @@ from hopshive.database import Names, Server, Transaction, login
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hopshive.consistency.schema.plan import Statement
+    from hopshive.consistency.schema.wanted import Statement
 
 # Seconds that an ALTER TABLE waits for the table. While it waits, everybody who comes later waits behind it.
 LOCK_WAIT = 1
