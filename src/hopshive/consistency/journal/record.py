@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from hopshive.consistency.journal.removal import Kind
+    from hopshive.consistency.journal.batch import Kind
     from hopshive.database import Row, Transaction
 
 # Rows that wait for the other object that they belong to have an entry of their own, found by this hash of no path.

@@ -8,10 +8,11 @@ continued.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from hopshive.consistency.drops import owned
+from hopshive.consistency.journal.batch import NAME_BYTES, TABLE_OF, Kind, Object, choose, describe, unowned
 from hopshive.consistency.journal.content import encode, fragment
 from hopshive.database import DatabaseError, chunks, marks
 from hopshive.hdfs.paths import path_hash
@@ -28,7 +29,6 @@ from hopshive.metastore.closure import (
     graph,
     referred,
     select,
-    weights,
 )
 from hopshive.metastore.transactional import Scope, replaced
 
@@ -38,15 +38,6 @@ if TYPE_CHECKING:
 
     from hopshive.database import Transaction
     from hopshive.hdfs.paths import FileSystem
-    from hopshive.metastore.closure import Table
-
-Kind = Literal["partition", "table", "database"]
-# Bytes of journal.name; what is longer is cut there, and whole in the content.
-NAME_BYTES = 1100
-# Rows that go with the objects of one transaction, which are held in memory: statistics of a wide table are thousands for a few
-# partitions. Some tens of megabytes.
-MOST_ROWS = 10_000
-_TABLE_OF: Mapping[Kind, str] = {"database": "DBS", "table": "TBLS", "partition": "PARTITIONS"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,41 +76,6 @@ class Unknown(Exception):
         self.paths = paths
 
 
-@dataclass(slots=True)
-class _Object:
-    """An object of a batch; its number is its place in it."""
-
-    kind: Kind
-    id: int
-    sd_id: int | None
-    names: tuple[str, ...]
-    transactional: bool = False
-    path: str = ""
-    inode: int | None = None
-    replacement: int | None = None
-
-    @property
-    def name(self) -> str:
-        return object_name(self.names)
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Ids of what one transaction removes."""
-
-    partitions: list[int] = field(default_factory=list)
-    tables: list[int] = field(default_factory=list)
-    databases: list[int] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.partitions) + len(self.tables) + len(self.databases)
-
-
-def object_name(names: Sequence[str]) -> str:
-    """`hive.db.table/part=1` from its parts."""
-    return ".".join(names[:3]) + "".join(f"/{part}" for part in names[3:])
-
-
 def begin_removal(tx: Transaction, cause: Cause) -> int:
     """A row that what is removed for one reason stands under; its number."""
     tx.execute(
@@ -153,12 +109,12 @@ def remove_next(
     keys = graph(tx)
     removed: list[Removed] = []
     for some in chunks(sorted(set(sd_ids))):
-        batch, complete = _choose(tx, keys, some, limit - len(removed))
+        batch, complete = choose(tx, keys, some, limit - len(removed))
         removed += _remove(tx, keys, removal, "partition", batch.partitions, fs, inodes)
         removed += _remove(tx, keys, removal, "table", batch.tables, fs, inodes)
         removed += _remove(tx, keys, removal, "database", batch.databases, fs, inodes)
         if complete:
-            _offer(tx, "SDS", _unowned(tx, some))
+            _offer(tx, "SDS", unowned(tx, some))
         if not complete or len(removed) >= limit:
             break
     else:
@@ -166,75 +122,6 @@ def remove_next(
     if removed:
         tx.execute("UPDATE {state}.removal SET objects = objects + %s WHERE id = %s", (len(removed), removal))
     return Progress(removed, complete and len(removed) < limit)
-
-
-# --- choosing ---------------------------------------------------------------------------------------------------------
-
-
-def _choose(tx: Transaction, keys: Graph, sd_ids: Sequence[object], limit: int) -> tuple[_Batch, bool]:
-    """Up to `limit` objects, locked from the root down: who holds a parent's row keeps others from adding children to it.
-
-    Also whether nothing is left of these descriptors after them.
-    """
-    among = marks(sd_ids)
-    found = select(tx, keys.tables["DBS"], ("DB_ID", "NAME"), "SD_ID", sd_ids, "FOR UPDATE")
-    databases = sorted(id_ for id_, name in found if name != "default")
-    tables = _ids(tx, f"SELECT TBL_ID FROM TBLS WHERE SD_ID IN ({among}) LIMIT %s", [*sd_ids, limit])
-    if databases and len(tables) < limit:
-        of_databases = f"SELECT TBL_ID FROM TBLS WHERE DB_ID IN ({marks(databases)}) LIMIT %s"
-        # Some may be among those by descriptor.
-        more = _ids(tx, of_databases, [*databases, limit])
-        tables = list(dict.fromkeys([*tables, *more]))[:limit]
-    all_tables = len(tables) < limit
-    tables = _lock(tx, keys.tables["TBLS"], tables)
-    partitions = _ids(tx, f"SELECT PART_ID FROM PARTITIONS WHERE SD_ID IN ({among}) LIMIT %s", [*sd_ids, limit])
-    if tables and len(partitions) < limit:
-        of_tables = f"SELECT PART_ID FROM PARTITIONS WHERE TBL_ID IN ({marks(tables)}) LIMIT %s"
-        more = _ids(tx, of_tables, [*tables, limit])
-        partitions = list(dict.fromkeys([*partitions, *more]))[:limit]
-    locked = _lock(tx, keys.tables["PARTITIONS"], partitions)
-    batch = _Batch(partitions=_light(tx, keys, "PARTITIONS", locked))
-    if len(partitions) == limit or len(batch) < len(locked):
-        return batch, False
-    # Fewer than asked for: none of these tables has another.
-    batch.tables = _light(tx, keys, "TBLS", tables[: limit - len(batch)])
-    if not all_tables or len(batch.tables) < len(tables):
-        return batch, False
-    batch.databases = databases[: limit - len(batch)]
-    return batch, len(batch.databases) == len(databases)
-
-
-def _ids(tx: Transaction, sql: str, arguments: Sequence[object]) -> list[int]:
-    return [row[0] for row in tx.rows(sql, arguments)]
-
-
-def _lock(tx: Transaction, table: Table, ids: Collection[int]) -> list[int]:
-    """Those that are still there, in order, so that two transactions lock them in the same."""
-    return [row[0] for row in select(tx, table, table.key, table.key[0], sorted(ids), "FOR UPDATE")]
-
-
-def _light(tx: Transaction, keys: Graph, table: str, ids: list[int]) -> list[int]:
-    """The first of some objects, at least one, that do not have more rows together than one transaction takes."""
-    rows, weight = 0, weights(tx, keys, table, ids)
-    for number, id_ in enumerate(ids):
-        rows += weight.get(id_, 0)
-        if rows > MOST_ROWS and number:
-            return ids[:number]
-    return ids
-
-
-def _unowned(tx: Transaction, sd_ids: Sequence[object]) -> list[int]:
-    """Descriptors that nothing owns: left over by somebody, for the cleaner."""
-    return _ids(
-        tx,
-        "SELECT s.SD_ID FROM SDS s LEFT JOIN PARTITIONS p ON p.SD_ID = s.SD_ID LEFT JOIN TBLS t ON t.SD_ID = s.SD_ID"
-        " LEFT JOIN DBS d ON d.SD_ID = s.SD_ID WHERE p.PART_ID IS NULL AND t.TBL_ID IS NULL AND d.DB_ID IS NULL"
-        f" AND s.SD_ID IN ({marks(sd_ids)})",
-        sd_ids,
-    )
-
-
-# --- removing ---------------------------------------------------------------------------------------------------------
 
 
 def _remove(
@@ -249,8 +136,8 @@ def _remove(
     """Journal and delete objects of one kind that nothing depends on any more."""
     if not ids:
         return []
-    objects = _describe(tx, kind, ids)
-    table = _TABLE_OF[kind]
+    objects = describe(tx, kind, ids)
+    table = TABLE_OF[kind]
     locations = _hold(tx, keys, objects)
     _bound(tx, objects)
     if inodes is not None:
@@ -283,7 +170,7 @@ def _remove(
     return [Removed(one.kind, one.name, one.path) for one in objects]
 
 
-def _delete(tx: Transaction, keys: Graph, table: str, objects: Sequence[_Object], found: Mapping[str, Found]) -> None:
+def _delete(tx: Transaction, keys: Graph, table: str, objects: Sequence[Object], found: Mapping[str, Found]) -> None:
     """Delete the descriptors, and with them all else; and the owners without a descriptor of their own."""
     sds = set(found["SDS"].column("SD_ID")) if "SDS" in found else set()
     owners, key = keys.tables[table], OWNERS[table]
@@ -303,40 +190,13 @@ def _delete(tx: Transaction, keys: Graph, table: str, objects: Sequence[_Object]
         )
 
 
-def _describe(tx: Transaction, kind: Kind, ids: Sequence[int]) -> list[_Object]:
-    """Names and descriptors, in the order of the ids."""
-    database = "COALESCE(d.CTLG_NAME, ''), COALESCE(d.NAME, '')"
-    acid = "(SELECT PARAM_VALUE FROM TABLE_PARAMS a WHERE a.TBL_ID = t.TBL_ID AND a.PARAM_KEY = 'transactional')"
-    match kind:
-        case "database":
-            sql = f"SELECT d.DB_ID, d.SD_ID, 'true', {database} FROM DBS d WHERE d.DB_ID"
-        case "table":
-            sql = (
-                f"SELECT t.TBL_ID, t.SD_ID, {acid}, {database}, t.TBL_NAME"
-                " FROM TBLS t LEFT JOIN DBS d ON d.DB_ID = t.DB_ID WHERE t.TBL_ID"
-            )
-        case "partition":
-            sql = (
-                f"SELECT p.PART_ID, p.SD_ID, {acid}, {database}, COALESCE(t.TBL_NAME, ''), p.PART_NAME FROM PARTITIONS p"
-                " LEFT JOIN TBLS t ON t.TBL_ID = p.TBL_ID LEFT JOIN DBS d ON d.DB_ID = t.DB_ID WHERE p.PART_ID"
-            )
-    rows = [row for some in chunks(ids) for row in tx.rows(f"{sql} IN ({marks(some)})", some)]
-    place = {id_: number for number, id_ in enumerate(ids)}
-    rows.sort(key=lambda row: place[row[0]])
-    return [
-        # TxnUtils.isTransactionalTable: in whatever case.
-        _Object(kind, id_, sd_id, tuple(names), (transactional or "").lower() == "true")
-        for id_, sd_id, transactional, *names in rows
-    ]
-
-
-def _hold(tx: Transaction, keys: Graph, objects: Sequence[_Object]) -> dict[int | None, str | None]:
+def _hold(tx: Transaction, keys: Graph, objects: Sequence[Object]) -> dict[int | None, str | None]:
     """The locations of the descriptors. Locked from now on, so nobody can make one of them its own too."""
     sds = [one.sd_id for one in objects if one.sd_id is not None]
     return dict(select(tx, keys.tables["SDS"], ("SD_ID", "LOCATION"), "SD_ID", sds, "FOR UPDATE"))
 
 
-def _kept(tx: Transaction, keys: Graph, table: str, objects: Sequence[_Object]) -> dict[int, list[SharedObject]]:
+def _kept(tx: Transaction, keys: Graph, table: str, objects: Sequence[Object]) -> dict[int, list[SharedObject]]:
     """Descriptors that more than one object owns. They stay, and are put back like other shared rows, with what is theirs."""
     sds = {one.sd_id for one in objects if one.sd_id is not None}
     mine = {one.id for one in objects}
@@ -354,7 +214,7 @@ def _kept(tx: Transaction, keys: Graph, table: str, objects: Sequence[_Object]) 
     return kept
 
 
-def _bound(tx: Transaction, objects: Sequence[_Object]) -> None:
+def _bound(tx: Transaction, objects: Sequence[Object]) -> None:
     """Find the inodes."""
     by_sd = {one.sd_id: one for one in objects if one.sd_id is not None}
     for some in chunks(by_sd):
@@ -367,7 +227,7 @@ def _bound(tx: Transaction, objects: Sequence[_Object]) -> None:
 
 
 def _note_last(
-    objects: Sequence[_Object],
+    objects: Sequence[Object],
     locations: Mapping[int | None, str | None],
     fs: FileSystem,
     inodes: Mapping[int, int | None],
@@ -391,7 +251,7 @@ def _note_last(
 
 def _locate(
     kind: Kind,
-    objects: Sequence[_Object],
+    objects: Sequence[Object],
     found: Mapping[str, Found],
     locations: Mapping[int | None, str | None],
     fs: FileSystem,
@@ -405,7 +265,7 @@ def _locate(
             one.path = one.path or fs.path_of(uri) or ""
 
 
-def _materialized(tx: Transaction, objects: Sequence[_Object]) -> dict[int, int]:
+def _materialized(tx: Transaction, objects: Sequence[Object]) -> dict[int, int]:
     """Metadata of materialized views among tables: it has their name only."""
     number = {one.id: at for at, one in enumerate(objects)}
     sql = (
@@ -431,16 +291,13 @@ def _add_of_views(tx: Transaction, keys: Graph, found: dict[str, Found], views: 
                 rows.owners.append(views[row[at]])
 
 
-def _scopes(kind: Kind, objects: Sequence[_Object]) -> list[Scope]:
+def _scopes(kind: Kind, objects: Sequence[Object]) -> list[Scope]:
     """What has transactional state: Hive clears it for transactional tables, and for every database."""
     return [
         Scope(number, *one.names[1:])
         for number, one in enumerate(objects)
         if one.names[0] == transactional.CATALOG and one.names[1] and (one.transactional or kind == "database")
     ]
-
-
-# --- writing ----------------------------------------------------------------------------------------------------------
 
 
 def _unbind(found: Mapping[str, Found]) -> None:
@@ -455,7 +312,7 @@ def _write(
     tx: Transaction,
     removal: int,
     version: str,
-    objects: Sequence[_Object],
+    objects: Sequence[Object],
     found: Mapping[str, Found],
     shared: Mapping[int, Sequence[SharedObject]],
     named: Mapping[int, Mapping[str, Found]],

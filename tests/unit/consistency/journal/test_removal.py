@@ -13,6 +13,7 @@ import pytest
 
 from hopshive.consistency import journal
 from hopshive.consistency.journal import Removed
+from hopshive.consistency.journal.batch import Kind
 from hopshive.consistency.journal.content import decode
 from hopshive.database import Transaction
 from hopshive.hdfs.paths import path_hash
@@ -112,7 +113,7 @@ def test_what_the_server_does_not_take_along_is_deleted_too(
     assert world.dump() == before
 
 
-def _kind(what: str) -> journal.removal.Kind:
+def _kind(what: str) -> Kind:
     return "partition" if "/" in what else "table" if "." in what else "database"
 
 
@@ -492,7 +493,7 @@ def test_objects_with_many_rows_go_a_few_at_a_time(
         for name, key in (("COLUMNS_V2", "CD_ID"), ("SERDE_PARAMS", "SERDE_ID"))
     )
     for most, steps in ((4 * rows, [4, 4, 2]), (1, [1] * 8 + [2])):
-        monkeypatch.setattr("hopshive.consistency.journal.removal.MOST_ROWS", most)
+        monkeypatch.setattr("hopshive.consistency.journal.batch.MOST_ROWS", most)
         number, done = world.begin(), []
         progress = journal.Progress([], False)
         while not progress.done:

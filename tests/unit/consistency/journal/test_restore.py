@@ -196,7 +196,7 @@ def test_somebody_who_takes_the_name_in_this_moment_makes_it_a_matter_of_trying_
     def nothing_is_taken(*_arguments: object) -> set[object]:
         return set()
 
-    monkeypatch.setattr("hopshive.consistency.journal.restore._among", nothing_is_taken)
+    monkeypatch.setattr("hopshive.consistency.journal.obstacles.among", nothing_is_taken)
     with world.write() as write:
         write.table(database, "t", path="/elsewhere")
     before = world.dump()
