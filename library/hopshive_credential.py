@@ -99,7 +99,8 @@ path:
 from ansible.module_utils.hopshive_module import importing, start
 
 with importing:
-    from hopshive.install import credential
+    from hopshive.install.credential import Shell, ensure
+    from hopshive.install.credential_store import Attributes, CredentialError, Store, foreseen, shown
 
 
 def mode_of(text: str) -> int:
@@ -109,7 +110,7 @@ def mode_of(text: str) -> int:
     except ValueError:
         mode = -1
     if not 0 <= mode <= 0o777 or mode & 0o007:
-        raise credential.CredentialError(
+        raise CredentialError(
             f'The mode {text!r} is not one for secrets. Give it octal and quoted, without rights for others: "0640".'
         )
     return mode
@@ -131,24 +132,24 @@ def main() -> None:
     )
     parameters = module.params
     present = parameters["state"] == "present"
-    store = credential.Store(parameters["provider"])
+    store = Store(parameters["provider"])
     try:
         path = store.path
-        attributes = credential.Attributes(parameters["owner"], parameters["group"], mode_of(parameters["mode"]))
-        before = credential.shown(path)
-        change = credential.ensure(
+        attributes = Attributes(parameters["owner"], parameters["group"], mode_of(parameters["mode"]))
+        before = shown(path)
+        change = ensure(
             store,
-            credential.Shell(parameters["command"]),
+            Shell(parameters["command"]),
             parameters["alias"],
             parameters["secret"] if present else None,
             attributes,
             dry=module.check_mode,
         )
-    except credential.CredentialError as error:
+    except CredentialError as error:
         module.fail_json(msg=str(error))
     after = before
     if change.changed:
-        after = credential.foreseen(before, attributes) if module.check_mode else credential.shown(path)
+        after = foreseen(before, attributes) if module.check_mode else shown(path)
     if change.content:
         after = after | {parameters["alias"]: "set" if present else "removed"}
     module.exit_json(changed=change.changed, path=str(path), diff={"before": before, "after": after})

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from hopshive.install.credential import (
+from hopshive.install.credential import Shell, ensure
+from hopshive.install.credential_store import (
     Attributes,
     CredentialError,
     Record,
-    Shell,
     Store,
     differing,
-    ensure,
     read_record,
 )
 from tests.support.modules import run_module
