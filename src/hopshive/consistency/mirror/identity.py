@@ -6,7 +6,7 @@ directory lay there last, from where that lies by then:
 
 - at its own path: a partition outside of its table's directory, whose table went. What is made beneath a directory that was
   seen to be absent is made too late for that;
-- at the place to which the events took it. A recheck of the kind `missing` keeps that place (`rechecks.follow_missing`) through
+- at the place to which the events took it. A recheck of the kind `missing` keeps that place (`queue.follow_missing`) through
   moves, moves within the trash and returns. What has none lay in a directory that went: the recheck of that has a target.
 
 An entry of the journal so has one of three:
