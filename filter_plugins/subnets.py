@@ -19,4 +19,4 @@ def nth_address(subnet: str, number: int | str) -> str:
 
 class FilterModule:
     def filters(self) -> dict[str, Any]:
-        return {"nth_address": nth_address, "subnet_collisions": subnets.collisions}
+        return {"misplaced": subnets.misplaced, "nth_address": nth_address, "subnet_collisions": subnets.collisions}

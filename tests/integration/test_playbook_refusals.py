@@ -36,7 +36,16 @@ def test_a_playbook_that_would_do_nothing_or_a_part_is_refused(command: str, sen
 
 
 @pytest.mark.parametrize(
-    "playbook", ["site", "playbooks/smoke", "playbooks/rolling_restart", "playbooks/decommission", "playbooks/purge"]
+    "playbook",
+    [
+        "site",
+        "playbooks/smoke",
+        "playbooks/rolling_restart",
+        "playbooks/decommission",
+        "playbooks/purge",
+        "playbooks/lab",
+        "playbooks/lab_down",
+    ],
 )
 @pytest.mark.parametrize("content", ["all: {hosts: {one: }, children: {mariadb: {hosts: {one: }}}}", "[]", None])
 def test_an_inventory_without_hosts_is_refused(tmp_path: Path, playbook: str, content: str | None) -> None:
@@ -47,3 +56,13 @@ def test_an_inventory_without_hosts_is_refused(tmp_path: Path, playbook: str, co
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode != 0
     assert f"Nothing was changed. The group hopshive has no host in {inventory}:" in " ".join(done.stdout.split())
+
+
+def test_an_inventory_of_no_lab_removes_none(tmp_path: Path) -> None:
+    """Such as that of a site: it has hosts, and no label of a lab."""
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text("hopshive: {children: {mariadb: {hosts: {one: }}}}")
+    argv = [sys.executable, "-m", "ansible.cli.playbook", "playbooks/lab_down.yml", "-i", str(inventory)]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0
+    assert f"Nothing was changed. lab_label is not set in {inventory}" in " ".join(done.stdout.split())
