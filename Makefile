@@ -129,14 +129,19 @@ ndb: venv ## tests of schema, journal, mirror, garbage, backup and binary log on
 
 # molecule's own place for its state is one for all trees whose directory has the same name.
 RUN_MOLECULE = MOLECULE_EPHEMERAL_DIRECTORY=$(CURDIR)/build/molecule/$(SCENARIO) $(BIN)/molecule
+# Refuses a scenario that is not there, with those that are.
+HAS_SCENARIO = [ -f molecule/$(SCENARIO)/molecule.yml ] || { echo "SCENARIO=$(SCENARIO) is not there: molecule/ has \
+$(notdir $(patsubst %/molecule.yml,%,$(wildcard molecule/*/molecule.yml)))" >&2; exit 2; }
 .PHONY: molecule
 molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default
+	@$(HAS_SCENARIO)
 	@mkdir -p build/molecule/$(SCENARIO) && rm -f build/molecule-$(SCENARIO).log
 	$(RUN_MOLECULE) test --no-command-borders --destroy $(MOLECULE_DESTROY:passed=never) --scenario-name $(SCENARIO)
 	$(if $(filter passed,$(MOLECULE_DESTROY)),$(RUN_MOLECULE) destroy --no-command-borders --scenario-name $(SCENARIO))
 
 .PHONY: molecule-create molecule-converge molecule-verify molecule-destroy
 molecule-create molecule-converge molecule-verify molecule-destroy: molecule-%: venv
+	@$(HAS_SCENARIO)
 	@mkdir -p build/molecule/$(SCENARIO)
 	$(RUN_MOLECULE) $* --no-command-borders --scenario-name $(SCENARIO)
 

@@ -38,7 +38,13 @@ MOST_REFUSED = 0.1
     multiple=True,
     help="Of the random statements, several times for several runs; drawn and printed if it is not given.",
 )
-@click.option("--count", type=int, default=200, show_default=True, help="How many random statements of each seed.")
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    help="How many random statements of each seed.",
+)
 @click.option(
     "--statement", "chosen", type=int, multiple=True, help="Only the statement of this number, several times."
 )
@@ -90,11 +96,15 @@ def main(
     with ExitStack() as stack:
         warehouse = stack.enter_context(Warehouse.find(label))
         lab = warehouse.lab
+        # The lab's own HiveServer2 makes the tables of random statements: another one starts, or is asked the queries of
+        # TPC-DS, meanwhile.
+        pool = stack.enter_context(askers(2))
+        making = pool.submit(_rows, label, f"{prefix}_rows") if only != "tpcds" else None
+        writing = pool.submit(_files, label, f"{prefix}_tpcds") if only != "random" else None
         server = stack.enter_context(local_server(lab)) if local else (lab.one("server2").address, PORT)
-        # The lab's own HiveServer2 makes them: with --local another one is asked the queries of TPC-DS meanwhile.
-        making = stack.enter_context(askers(1)).submit(_rows, label, f"{prefix}_rows") if only != "tpcds" else None
-        if only != "random":
-            bad |= _tpcds(warehouse, server, f"{prefix}_tpcds", queries or (tpcds.SHORT if short else ()), settings)
+        if writing:
+            numbers = queries or (tpcds.SHORT if short else ())
+            bad |= _tpcds(warehouse, server, f"{prefix}_tpcds", writing.result(), numbers, settings)
         if making:
             click.echo(f"the tables of {prefix}_rows: {making.result():.0f} s")
             for seed in seeds:
@@ -126,17 +136,27 @@ def _rows(label: str, database: str) -> float:
     return time.monotonic() - begin
 
 
+def _files(label: str, database: str) -> tpcds.Reference:
+    """DuckDB with the tables of TPC-DS, whose files lie on HDFS."""
+    reference = tpcds.Reference()
+    with Warehouse.find(label) as warehouse:
+        tpcds.write_files(warehouse, database, reference, click.echo)
+    return reference
+
+
 def _tpcds(
     warehouse: Warehouse,
     server: tuple[str, int],
     database: str,
+    reference: tpcds.Reference,
     queries: Sequence[int],
     settings: Mapping[str, str],
 ) -> bool:
     """All queries or some; whether something is wrong."""
     begin = time.monotonic()
-    run = tpcds.Run(warehouse, server, database, settings, click.echo)
+    tpcds.make_tables(warehouse, server, database, reference)
     made = time.monotonic() - begin
+    run = tpcds.Run(warehouse, server, database, reference, settings, click.echo)
     with closing(run):
         run.do(queries or run.numbers)
     click.echo(f"TPC-DS: {time.monotonic() - begin:.0f} s, {made:.0f} s of them for the tables")

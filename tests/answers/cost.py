@@ -55,7 +55,8 @@ def main(label: str, prefix: str, rounds: int, queries: tuple[int, ...], docs: b
     failed: dict[int, str] = {}
     with Warehouse.find(label) as warehouse, local_server(warehouse.lab) as server:
         reference = tpcds.Reference()
-        tpcds.make_tables(warehouse, server, f"{prefix}_tpcds", reference, click.echo)
+        tpcds.write_files(warehouse, f"{prefix}_tpcds", reference, click.echo)
+        tpcds.make_tables(warehouse, server, f"{prefix}_tpcds", reference)
         with closing(Hive(server, f"{prefix}_tpcds", {}, PATIENT)) as hive:
             for number in queries or tuple(reference.queries):
                 try:

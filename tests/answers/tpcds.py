@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 SCALE = 0.1
 # Raised when the way in which the tables are made changes.
 VERSION = 1
+# The table that is made last.
+_MARK = f"made_{VERSION}_{str(SCALE).replace('.', '_')}"
 # Those with the most vertices, and one of each kind of statement: for a short run.
 SHORT = (4, 14, 23, 64, 5, 80, 2, 11, 74, 75, 78, 31, 33, 66, 95, 9, 28, 70, 86, 39)
 
@@ -169,28 +171,33 @@ def _canonical(each: Any, kind: Kind) -> Any:
     return value(each, kind)
 
 
-def make_tables(
-    warehouse: Warehouse, server: tuple[str, int], database: str, reference: Reference, say: Callable[[str], None]
-) -> None:
-    """Write the tables as Parquet files and describe them to the metastore, unless an earlier run did."""
-    mark = f"made_{VERSION}_{str(SCALE).replace('.', '_')}"
-    if is_made(warehouse, database, mark):
+def write_files(warehouse: Warehouse, database: str, reference: Reference, say: Callable[[str], None]) -> None:
+    """Write the tables as Parquet files, unless an earlier run made them. `make_tables` describes them to the metastore."""
+    if is_made(warehouse, database, _MARK):
         return
     say(f"making the tables of {database}")
     warehouse.drop_database(database)
     root = empty_directory(warehouse, database)
-    warehouse.hive(f"CREATE DATABASE {database}")
-    hive = Hive(server, database, {}, PATIENT)
-    with tempfile.TemporaryDirectory() as directory, closing(hive):
-        for name, columns in reference.tables().items():
+    with tempfile.TemporaryDirectory() as directory:
+        for name in reference.tables():
             path = Path(directory) / f"{name}.parquet"
             reference.connection.execute(f"COPY {name} TO '{path}' (FORMAT parquet)")
             warehouse.hdfs.mkdir(f"{root}/{name}")
             warehouse.hdfs.write(f"{root}/{name}/{name}.parquet", path.read_bytes())
+
+
+def make_tables(warehouse: Warehouse, server: tuple[str, int], database: str, reference: Reference) -> None:
+    """Make tables of the files of `write_files`, with statistics, unless an earlier run did."""
+    if is_made(warehouse, database, _MARK):
+        return
+    root = f"/{database}"
+    warehouse.hive(f"CREATE DATABASE {database}")
+    with closing(Hive(server, database, {}, PATIENT)) as hive:
+        for name, columns in reference.tables().items():
             listed = ", ".join(f"`{column}` {_hive_type(kind)}" for column, kind in columns.items())
             hive.run(f"CREATE EXTERNAL TABLE {database}.{name} ({listed}) STORED AS PARQUET LOCATION '{root}/{name}'")
             hive.run(f"ANALYZE TABLE {database}.{name} COMPUTE STATISTICS FOR COLUMNS")
-    warehouse.hive(f"CREATE EXTERNAL TABLE {database}.{mark} (x INT) LOCATION '{root}/{mark}'")
+    warehouse.hive(f"CREATE EXTERNAL TABLE {database}.{_MARK} (x INT) LOCATION '{root}/{_MARK}'")
 
 
 def _hive_type(duckdb_type: str) -> str:
@@ -205,14 +212,14 @@ class Run:
         warehouse: Warehouse,
         server: tuple[str, int],
         database: str,
+        reference: Reference,
         settings: Mapping[str, str],
         say: Callable[[str], None] = print,
     ) -> None:
         self.tallies: dict[Dialect, Tally] = {HIVE: Tally(), SPARK: Tally()}
         self.different: list[int] = []
         self._say = say
-        self._reference = Reference()
-        make_tables(warehouse, server, database, self._reference, say)
+        self._reference = reference
         self._hive = Hive(server, database, settings)
         self._spark = Spark(warehouse, database)
         self._patient_hive = Hive(server, database, settings, PATIENT)

@@ -25,7 +25,7 @@ SHORT = {
 
 @click.command()
 @click.option("--seed", type=int, default=None, help="Of the random steps; drawn and printed if it is not given.")
-@click.option("--steps", type=int, default=200, show_default=True)
+@click.option("--steps", type=click.IntRange(min=1), default=200, show_default=True)
 @click.option(
     "--replay", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Steps from a file instead."
 )
