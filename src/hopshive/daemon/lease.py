@@ -324,6 +324,7 @@ class Renewal:
 
     def _run(self) -> None:
         pause = self._term.seconds / RENEWALS
+        failed = 0
         while not self._stopping.wait(pause):
             try:
                 self._term.renew()
@@ -331,9 +332,15 @@ class Renewal:
                 self._on_lost(error)
                 return
             except DatabaseError as error:
-                log.warning("The lease could not be renewed, %.1f s are left: %s", max(0.0, self._term.left), error)
+                # One line until the lease is renewed or lost, not one for each attempt.
+                level = logging.DEBUG if failed else logging.WARNING
+                log.log(level, "The lease could not be renewed, %.1f s are left: %s", max(0.0, self._term.left), error)
+                failed += 1
                 pause = min(1.0, self._term.seconds / RENEWALS / 3)
             else:
+                if failed:
+                    log.info("The lease is renewed again, after %d attempts that failed.", failed)
+                failed = 0
                 pause = self._term.seconds / RENEWALS
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -151,6 +153,32 @@ def test_the_databases_word_counts_and_not_the_own_clock(
         insert(database, 1)
     assert not term.held
     assert written(mariadb, 1) == 1
+
+
+def test_attempts_that_fail_are_a_line_and_their_end_another(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, lease_module.__name__)
+    term = acquired(contend(server, "a", 30.0))
+    renew = term.renew
+    away = iter([DatabaseUnavailable("away"), DatabaseUnavailable("away"), DatabaseUnavailable("away")])
+    renewed = threading.Event()
+
+    def attempt() -> None:
+        if error := next(away, None):
+            raise error
+        renew()
+        renewed.set()
+
+    monkeypatch.setattr(term, "renew", attempt)
+    monkeypatch.setattr(lease_module, "RENEWALS", 300)
+    renewal = Renewal(term, lambda error: pytest.fail(str(error)))
+    renewal.start()
+    assert renewed.wait(20)
+    renewal.stop()
+    failed, again = [record.message for record in caplog.records]
+    assert re.fullmatch(r"The lease could not be renewed, [\d.]+ s are left: away", failed)
+    assert again == "The lease is renewed again, after 3 attempts that failed."
 
 
 def test_an_expired_lease_is_not_renewed_even_if_nobody_took_it(
