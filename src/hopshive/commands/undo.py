@@ -14,7 +14,7 @@ from hopshive.consistency.mirror import held, queue
 from hopshive.consistency.mirror.identity import GONE
 from hopshive.consistency.undo import CannotUndo, carry_out, plan
 from hopshive.daemon.lease import read_standing
-from hopshive.hdfs.paths import is_below, normal
+from hopshive.hdfs.paths import in_trash, is_below, normal
 from hopshive.wording import counted, unknown_removal
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ def _nothing_at(database: Database, namenode: NameNode, path: str) -> str:
         moved = [one for one in queue.moved(tx) if is_below(one.path, place) or is_below(place, one.path)]
     if moved and not stands:
         return f"{printable(str(moved[0]))}. None of it was removed: move the directory back, or undo when its metadata has gone."
+    if last is None and in_trash(place):
+        return f"{path} lies in the trash. Name the place from which it was deleted. Look: hopshive journal"
     if last is None and stands:
         return (
             f"{path} stands on HDFS, and the journal knows no removal of it, or of anything beneath it: there is nothing to"

@@ -432,6 +432,14 @@ def test_undo_of_a_path_that_never_was_says_that_the_journal_does_not_know_it(wo
     assert refused(path, "999999") == "Error: The journal has nothing of a removal 999999. Look: hopshive journal\n"
 
 
+def test_undo_of_a_path_in_the_trash_asks_for_the_place_that_it_had(world: MirrorWorld, path: Path, table: str) -> None:
+    world.files.trash(table)
+    world.settle()
+    assert refused(path, "--path", f"{TRASH}{table}") == (
+        f"Error: {TRASH}{table} lies in the trash. Name the place from which it was deleted. Look: hopshive journal\n"
+    )
+
+
 def test_undo_of_a_path_that_was_not_removed_says_that_it_stands(path: Path, table: str) -> None:
     assert refused(path, "--path", table) == (
         f"Error: {table} stands on HDFS, and the journal knows no removal of it, or of anything beneath it: there is nothing to"
