@@ -21,7 +21,7 @@ from hopshive.install.preflight.database import PASSWORDS
 from hopshive.install.preflight.host import Limits, check_hosts, host_info, questions, unanswered
 from hopshive.install.preflight.inventory import HostVariables, Inventory
 from hopshive.install.preflight.placement import IDS
-from hopshive.install.preflight.problem import Problem, report
+from hopshive.install.preflight.problem import report
 from hopshive.install.preflight.variables import BUNDLE, OWN_VARIABLES, SHARED, role_of
 from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
@@ -139,11 +139,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible has no types
             silent = {host: reason for host, facts in arguments["found"].items() if (reason := unanswered(facts))}
             found = {host: host_info(facts) for host, facts in arguments["found"].items() if host not in silent}
             limits = Limits(arguments["disk_mb"], arguments["memory_ratio"], arguments["shared_host"])
-            problems = [
-                Problem(f"The host {host} cannot be asked ({reason}): start it, or leave it out with --limit")
-                for host, reason in silent.items()
-            ]
-            problems += check_hosts(inventory, types, found, limits)
+            problems = check_hosts(inventory, types, found, limits, silent)
             place = "on the hosts"
         warnings = [problem.text for problem in problems if problem.warning]
         text = report(problems, place)

@@ -326,7 +326,9 @@ def test_variables_of_others_are_not_judged() -> None:
         ("cluster_metastore_port", 70000, "a port from 1024 to 65535"),
         ("cluster_metastore_port", True, "a port from 1024 to 65535"),
         ("cluster_metastore_heap_mb", "2g", "a whole number of MiB"),
-        ("cluster_metastore_heap_mb", 0, "a whole number of MiB"),
+        ("cluster_metastore_heap_mb", 0, "a whole number of MiB, 64 or more"),
+        ("cluster_metastore_heap_mb", 16, "a whole number of MiB, 64 or more"),
+        ("cluster_nodemanager_memory_mb", 0, "a whole number of MiB, 1 or more"),
         ("cluster_metastore_heap_mb", 1.5, "a whole number of MiB"),
         ("cluster_manage_users", "perhaps", "true or false"),
         ("cluster_job_users", "spark", "a list"),
@@ -824,6 +826,20 @@ def test_a_name_that_does_not_resolve_is_a_warning_if_its_host_takes_no_part() -
     found = check_hosts(inventory(), TYPES, {"master": machine(addresses=addresses)}, Limits())
     assert [(problem.warning, problem.text) for problem in found] == [
         (True, "The host master cannot resolve worker, which this run does not touch (--limit)")
+    ]
+
+
+def test_a_name_of_a_host_that_does_not_answer_is_told_by_the_line_of_that_host_alone() -> None:
+    addresses = {"edge": ("192.0.2.2",), "master": ("192.0.2.1",), "worker": ()}
+    found = check_hosts(
+        inventory(), TYPES, {"master": machine(addresses=addresses)}, Limits(), {"worker": "No such container: worker"}
+    )
+    assert [(problem.warning, problem.text) for problem in found] == [
+        (
+            False,
+            "The host worker cannot be asked (No such container: worker): start it, correct its name, or leave it out with"
+            " --limit",
+        )
     ]
 
 

@@ -181,10 +181,19 @@ def unanswered(found: Mapping[str, object]) -> str:
 
 
 def check_hosts(
-    inventory: Inventory, types: Mapping[str, str], found: Mapping[str, HostInfo], limits: Limits
+    inventory: Inventory,
+    types: Mapping[str, str],
+    found: Mapping[str, HostInfo],
+    limits: Limits,
+    silent: Mapping[str, str] | None = None,
 ) -> list[Problem]:
-    """Every problem of the hosts of this run."""
-    problems = merged(
+    """Every problem of the hosts of this run. `silent`: those that did not answer, and why."""
+    silent = silent or {}
+    problems = [
+        Problem(f"The host {host} cannot be asked ({reason}): start it, correct its name, or leave it out with --limit")
+        for host, reason in silent.items()
+    ]
+    problems += merged(
         (
             (f"Ansible is {info.entered_as} on {{hosts}}, and only root can install: set ansible_become to true", host)
             for host, info in found.items()
@@ -195,7 +204,7 @@ def check_hosts(
     for host, info in found.items():
         problems += _check_system(inventory, host, info)
         problems += _check_python(inventory, host, info)
-        problems += _check_names(inventory, host, info, found)
+        problems += _check_names(inventory, host, info, found, silent)
         problems += _check_users(inventory, host, info)
         problems += _check_disks(host, info, limits)
         problems += _check_listeners(inventory, types, host, info)
@@ -291,8 +300,12 @@ def _check_python(inventory: Inventory, host: str, info: HostInfo) -> Iterator[P
         )
 
 
-def _check_names(inventory: Inventory, host: str, info: HostInfo, run: Iterable[str]) -> Iterator[Problem]:
+def _check_names(
+    inventory: Inventory, host: str, info: HostInfo, run: Iterable[str], silent: Iterable[str]
+) -> Iterator[Problem]:
     unknown = {name for name, addresses in info.addresses.items() if not addresses}
+    # A host that does not answer has its own line.
+    unknown -= {_address(inventory, other) for other in silent}
     taking_part = {_address(inventory, other) for other in run}
     if unknown & taking_part:
         yield Problem(

@@ -70,6 +70,8 @@ SHARED = frozenset(
 )
 # Begins names as a role's does, although there is none: of modules, and of what people take for a variable.
 BUNDLE = "hopshive"
+# MiB of heap with less than which no daemon of these starts.
+LEAST_HEAP = 64
 # Names and patterns of a site's own variables that begin like a role's.
 OWN_VARIABLES = "preflight_own_variables"
 _KINDS = {
@@ -205,7 +207,8 @@ def _wanted(name: str, kind: str, value: object) -> str:
         good = number is not None and 1024 <= number <= 65535
         return "" if good else "a port from 1024 to 65535 (the services run unprivileged)"
     if kind == "int" and name.endswith("_mb"):
-        return "" if number is not None and number > 0 else "a whole number of MiB"
+        least = LEAST_HEAP if name.endswith("_heap_mb") else 1
+        return "" if number is not None and number >= least else f"a whole number of MiB, {least} or more"
     fits = {
         "int": number is not None,
         "float": number is not None or isinstance(value, float),
