@@ -20,6 +20,8 @@ BESIDE ?=
 LABEL ?= lab
 STEPS ?= 200
 COUNT ?= 200
+# What `make unit` and `make integration` run in place of all their tests: path, path::name, options of pytest.
+TESTS ?=
 # `never` keeps the scenario's hosts for a look at them, `passed` those of one that failed.
 MOLECULE_DESTROY ?= always
 # Appended to every ansible-playbook, for example ARGS="--tags check -v".
@@ -110,12 +112,12 @@ lint-ansible: venv
 	$(BIN)/ansible-lint --offline --strict
 
 .PHONY: unit
-unit: $(ANSWERS_READY) ## unit tests (under two minutes)
-	$(BIN)/pytest -n 3 --dist worksteal tests/unit
+unit: $(ANSWERS_READY) ## unit tests (under two minutes), or one of them: TESTS=path::name
+	$(BIN)/pytest $(or $(TESTS),-n 3 --dist worksteal tests/unit)
 
 .PHONY: integration
-integration: venv ## tests that run playbooks, daemons, and the JVMs of Hive and Hadoop
-	$(BIN)/pytest -n 2 --dist loadfile tests/integration
+integration: venv ## tests that run playbooks, daemons, and the JVMs of Hive and Hadoop, or one of them: TESTS=path::name
+	$(BIN)/pytest $(or $(TESTS),-n 2 --dist loadfile tests/integration)
 
 # What passes on NDB as on MariaDB; HOPSHIVE_NDB_TARBALL names the tarball of NDB Cluster.
 .PHONY: ndb

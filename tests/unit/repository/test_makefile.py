@@ -1,14 +1,32 @@
-"""Targets that need a variable say which one, before they begin."""
+"""What the targets make of their variables; a target that needs one says which, before it begins."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[3]
+TESTS = ("unit", "integration")
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run make without the variables that whoever runs the tests has set."""
+    variables = {"PRODUCT", "HOPSHIVE_NDB_TARBALL", "TESTS", "MAKEFLAGS", "MAKELEVEL"}
+    env = {name: value for name, value in os.environ.items() if name not in variables}
+    # Whatever virtual environment there is, it is not made again here.
+    there = ["VENV_READY=/dev/null", "ANSWERS_READY=/dev/zero", "--old-file=/dev/zero"]
+    return subprocess.run(
+        ["make", "--no-print-directory", *there, f"BIN={Path(sys.executable).parent}", *arguments],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -20,16 +38,21 @@ ROOT = Path(__file__).parents[3]
     ],
 )
 def test_a_target_without_its_variable_ends_with_a_sentence(target: list[str], sentence: str) -> None:
-    env = {name: value for name, value in os.environ.items() if name not in {"PRODUCT", "HOPSHIVE_NDB_TARBALL"}}
-    # Whatever virtual environment there is, it is not made again here.
-    done = subprocess.run(
-        ["make", "--no-print-directory", "VENV_READY=/dev/null", *target],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = make(*target)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith(sentence)
+
+
+@pytest.mark.parametrize("target", TESTS)
+def test_one_test_is_run_by_its_name(target: str) -> None:
+    one = "tests/unit/install/test_subnets.py::test_default_route_and_other_subnets_do_not_collide"
+    done = make(target, f"TESTS={one}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+@pytest.mark.parametrize("target", TESTS)
+def test_without_a_name_all_tests_are_run(target: str) -> None:
+    done = make("--dry-run", target)
+    assert done.stdout.split()[-1] == f"tests/{target}"
