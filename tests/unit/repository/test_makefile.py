@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[3]
 TESTS = ("unit", "integration")
@@ -56,3 +58,13 @@ def test_one_test_is_run_by_its_name(target: str) -> None:
 def test_without_a_name_all_tests_are_run(target: str) -> None:
     done = make("--dry-run", target)
     assert done.stdout.split()[-1] == f"tests/{target}"
+
+
+def test_the_hooks_of_git_are_the_parts_of_make_lint() -> None:
+    parts = re.search(r"(?m)^lint: (.*?) ##", (ROOT / "Makefile").read_text())
+    assert parts
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    hooks = [hook for repository in config["repos"] for hook in repository["hooks"]]
+    assert [hook["entry"] for hook in hooks] == [f"make {part}" for part in parts[1].split()]
+    # Each looks at the whole tree, as the target does.
+    assert [hook["id"] for hook in hooks if hook["pass_filenames"]] == []
