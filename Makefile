@@ -178,6 +178,7 @@ bench-answers: $(ANSWERS_READY) ## what the settings for right answers cost on T
 .PHONY: docs
 docs: venv ## write the generated parts of docs/ anew
 	$(BIN)/python -m tools.variables_doc
+	$(BIN)/python -m tools.readme_picture
 
 .PHONY: venv
 venv: $(VENV_READY) ## make or refresh .venv from requirements/dev.txt
