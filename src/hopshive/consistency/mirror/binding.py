@@ -90,6 +90,7 @@ def _bind_those(context: Context, locations: Mapping[int, str], paths: Mapping[i
     for sd_id in free:
         if path := paths[sd_id]:
             context.known.add(path)
+            context.renamed = context.renamed or path in context.targets
     return len(free)
 
 

@@ -48,6 +48,8 @@ class Context:
     missing: Known = field(default_factory=Known)
     targets: Known = field(default_factory=Known)
     returns: Returns = field(default_factory=lambda: Returns())
+    # Whether something was bound where a directory was moved: the metastore may have renamed what lay there.
+    renamed: bool = False
     # Names of what is back and could not be restored, by their hashes: perhaps another object has the name.
     refused: set[int] = field(default_factory=set)
     # Storage descriptors and databases that somebody has locked, where the server cannot skip them.

@@ -72,6 +72,7 @@ def concerning(context: Context, events: Iterable[Event]) -> Concern:
             _want(wanted, kind, event, event.path, event.target)
             if kind != "unlink":
                 context.targets.add(event.target)
+            context.renamed = context.renamed or (kind == "rename" and event.target in known)
             arrivals = {path: whole for path, whole in arrivals.items() if not is_below(path, event.path)}
         if event.kind == "rename" and event.target in returns:
             _want(wanted, "restore", event, event.target, event.path)

@@ -177,6 +177,8 @@ class Mirror:
             problem = error
         if batch is not None:
             worked = self._follow(batch) or worked
+        if self.context.renamed and not worked:
+            worked = self._finish_renames()
         effects = self.context.effects
         decided = self._decide()
         unheard = any(txid > self.context.txid for txid in self.context.absences.values())
@@ -229,6 +231,17 @@ class Mirror:
             if count < self.context.config.mirror.batch:
                 break
         return bound > 0
+
+    def _finish_renames(self) -> bool:
+        """What the database refuses here waits for the end of its grace, as all that was moved."""
+        self.context.renamed = False
+        try:
+            return recheck.finish_renames(self.context)
+        except DatabaseUnavailable:
+            raise
+        except DatabaseError as error:
+            log.info("Directories that were renamed wait for the end of their grace: %s", error)
+            return False
 
     def _follow(self, batch: EventBatches) -> bool:
         context = self.context

@@ -100,15 +100,44 @@ def process(context: Context, recheck: Recheck) -> bool:
         with context.database.transaction() as tx:
             queue.settle(tx, [recheck.id], recheck.state, "", wait=BUSY)
         return False
-    if recheck.kind in ("trash", "rename"):
-        _forget_name(context, recheck)
     if not count and recheck.removal is None:
         _finish_departures(context, [recheck])
-    prune(context.database, recheck.path, inode, PAGE)
+    _finish(context, recheck)
+    return True
+
+
+def _finish(context: Context, recheck: Recheck) -> None:
+    """Nothing beneath is absent any more."""
+    if recheck.kind in ("trash", "rename"):
+        _forget_name(context, recheck)
+    prune(context.database, recheck.path, recheck.inode, PAGE)
     with context.database.transaction() as tx:
         queue.finish(tx, [recheck.id])
         _settle_fuse(context, tx, recheck.state)
-    return True
+
+
+def finish_renames(context: Context) -> bool:
+    """End the grace of directories that the metastore has renamed; whether there were some. Call it when the queue is empty.
+
+    The metastore renames a directory on HDFS first, and in its tables thereafter. So the directory counts as moved elsewhere,
+    until what was bound to the old place is bound to the new one, and nothing refers to the old place.
+    """
+    with context.database.reading() as tx:
+        moves = [
+            one
+            for one in queue.believed_moves(tx)
+            if one.kind == "rename" and one.state == "waiting" and one.removal is None and one.inode is not None
+        ]
+        rows = rows_of(tx, {path for one in moves for path in (one.path, one.target)})
+    done = False
+    for one in moves:
+        # A row is there for what something is bound to, or to what lies beneath.
+        if one.target in rows and rows[one.target][1] == one.inode:
+            key = rows[one.path][0] if one.path in rows else None
+            if _count(context, key, one.inode) == (0, False):
+                _finish(context, one)
+                done = True
+    return done
 
 
 def _finish_departures(context: Context, some: Iterable[Recheck]) -> None:

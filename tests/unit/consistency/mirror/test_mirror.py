@@ -307,21 +307,51 @@ def test_with_report_nothing_is_removed_until_a_human_approves(world: MirrorWorl
     assert world.objects() == {"d"}
 
 
-def test_a_rename_by_the_metastore_binds_to_the_new_place(world: MirrorWorld, table: int) -> None:
+@pytest.mark.parametrize("heard", ["before", "after"])
+def test_a_rename_by_the_metastore_binds_to_the_new_place_and_waits_for_nothing(
+    world: MirrorWorld, table: int, heard: str
+) -> None:
     world.start(rename_grace=3600)
     old, new = (f"{world.root}/managed/d.db/{name}" for name in ("t", "u"))
     world.files.move(old, new)
-    world.settle()
+    if heard == "before":
+        world.settle()
+        assert world.rechecks() == [("rename", "waiting")]
     world.metastore.execute(f"UPDATE SDS SET LOCATION = REPLACE(LOCATION, '{old}', '{new}')")
     world.metastore.execute(f"UPDATE TBLS SET TBL_NAME = 'u' WHERE TBL_ID = {table}")
     world.settle()
-    world.look_again()
-    world.settle()
+    assert world.rechecks() == []
     assert world.objects() == {name.replace("d.t", "d.u") for name in ALL}
     assert world.differences() == []
     world.files.delete(new)
     world.settle()
     assert world.objects() == {"d"}
+
+
+@pytest.mark.usefixtures("table")
+def test_what_still_refers_to_the_old_place_keeps_its_grace(world: MirrorWorld) -> None:
+    world.start(rename_grace=3600)
+    old, new = (f"{world.root}/managed/d.db/{name}" for name in ("t", "u"))
+    world.files.move(old, new)
+    world.settle()
+    # As a site's own statement for the table, which forgets the partitions.
+    world.metastore.execute(f"UPDATE SDS SET LOCATION = '{world.uri}{new}' WHERE LOCATION = '{world.uri}{old}'")
+    world.settle()
+    assert world.rechecks() == [("rename", "waiting")]
+    assert world.objects() == ALL
+    world.wait_out()
+    assert world.objects() == {name for name in ALL if "p=" not in name}
+
+
+@pytest.mark.usefixtures("table")
+def test_another_table_at_the_place_of_what_was_moved_ends_no_grace(world: MirrorWorld, db: int) -> None:
+    world.start(rename_grace=3600)
+    world.files.move(f"{world.root}/managed/d.db/t", f"{world.root}/away")
+    world.settle()
+    world.make_table(db, "other", f"{world.root}/away", directory=False)
+    world.settle()
+    assert world.rechecks() == [("rename", "waiting")]
+    assert world.objects() == {*ALL, "d.other"}
 
 
 @pytest.mark.usefixtures("table")
