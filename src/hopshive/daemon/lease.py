@@ -205,6 +205,11 @@ class Term:
         """Seconds until it ends by this process' own clock unless it is renewed."""
         return self._until - monotonic()
 
+    @property
+    def renewed(self) -> float:
+        """When it was last taken or renewed, by `monotonic`."""
+        return self._until - self.seconds
+
     def database(self) -> Fenced:
         """A connection for one thread of the leader."""
         return Fenced(self._server, self._names, self)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pymysql.constants import ER
 
+from hopshive.daemon.health import LATELY, Contact, Health
 from hopshive.daemon.lease import Lease, Renewal, monotonic
 from hopshive.daemon.worker import PASSING, Backoff, Worker
 from hopshive.database import Contention, DatabaseError, DatabaseUnavailable
@@ -96,6 +97,10 @@ class Daemon:
         self._checked = False
         self._place = server.place
         self._lease = Lease(server, config.names, config.name or os.uname().nodename, config.lease)
+        # A leader reaches the database at least once in each lease, or leads no longer.
+        database = Contact(server.place, max(LATELY, config.lease))
+        # For other threads to read.
+        self.health = Health(self._lease.holder, database, [])
         self._bell = Bell()
         self._stopping = False
         self._ready = False
@@ -134,21 +139,21 @@ class Daemon:
             standing = None if term else self._lease.standing()
         except (DatabaseUnavailable, Contention) as error:
             self._metrics.errors.labels(what="database").inc()
-            self._say("waiting", f"waiting for {self._place}", str(error))
-            wait = self._backoff.next()
+            wait = self._wait_for_database(error)
         except DatabaseError as error:
             if error.number in HOPELESS:
                 raise Refused(str(error)) from error
-            self._say("waiting", f"waiting for {self._place}", str(error))
-            wait = self._backoff.next()
+            wait = self._wait_for_database(error)
         else:
             self._backoff.reset()
+            self.health.database.reached()
             if term is None:
+                self.health.waits(standing)
                 led = standing is not None and standing.led
                 leader = standing.holder if standing and led else "nobody"
                 self._say("standby", f"standby, {leader} leads", f"{leader} leads.")
                 # Exactly when it expires, if it does.
-                wait = max(wait, min(TICK, standing.left + 0.002 if standing and led else 0.05))
+                wait = min(TICK, max(wait, standing.left + 0.002 if standing and led else 0.05))
         if not self._ready:
             self._ready = True
             self._notifier.ready()
@@ -156,10 +161,16 @@ class Daemon:
             self._sleep(wait)
         return term
 
+    def _wait_for_database(self, error: DatabaseError) -> float:
+        """Tell that the database does not answer; how many seconds to wait."""
+        self.health.database.failed(str(error))
+        self._say("waiting", f"waiting for {self._place}", str(error))
+        return self._backoff.next()
+
     def _sleep(self, seconds: float) -> None:
         end = monotonic() + seconds
         while True:
-            self._notifier.alive()
+            self._alive()
             left = end - monotonic()
             if self._stopping or left <= 0:
                 return
@@ -171,6 +182,7 @@ class Daemon:
         self._say("leading", f"leading, epoch {term.epoch}", f"This daemon leads, epoch {term.epoch}.")
         self._metrics.leader.set(1)
         self._metrics.epoch.set(term.epoch)
+        self.health.leads(term)
         lost: list[str] = []
         refused: list[Refused] = []
 
@@ -193,8 +205,9 @@ class Daemon:
         deaf = False
         while not (self._stopping or lost or refused or deaf) and term.held:
             if all(worker.silent < HUNG for worker in workers):
-                self._notifier.alive()
+                self._alive()
             self._bell.wait(TICK)
+            self.health.database.reached(term.renewed)
             deaf = any(worker.deaf_since and monotonic() - worker.deaf_since > DEAF for worker in workers)
         given_up = bool(lost) or not term.held
         if given_up:
@@ -219,7 +232,7 @@ class Daemon:
         while any(worker.alive for worker in workers):
             waited = monotonic() - began
             if waited < END_HUNG:
-                self._notifier.alive()
+                self._alive()
             for worker in workers:
                 if worker.alive and waited >= patience:
                     worker.cut()
@@ -231,6 +244,10 @@ class Daemon:
             log.info("The lease was given back, epoch %d.", term.epoch)
         except DatabaseError as error:
             log.warning("The lease could not be given back, it expires by itself: %s", error)
+
+    def _alive(self) -> None:
+        self._notifier.alive()
+        self.health.alive()
 
     def _say(self, state: str, status: str, sentence: str) -> None:
         """Tell systemd, and the log what is new."""

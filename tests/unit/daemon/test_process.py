@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,11 @@ from prometheus_client import generate_latest
 
 from hopshive.config import Config, DatabaseConfig
 from hopshive.consistency.schema.own_tables import TABLES
+from hopshive.daemon import health as health_module
 from hopshive.daemon import logs, request
 from hopshive.daemon import process as daemon_module
 from hopshive.daemon import worker as worker_module
+from hopshive.daemon.health import Leader
 from hopshive.daemon.metrics import Metrics
 from hopshive.daemon.notify import Notifier
 from hopshive.daemon.process import Bell, Daemon
@@ -248,6 +251,8 @@ def test_a_leader_without_a_namenode_lets_another_try(
     until(lambda: metric(one.metrics, "hopshive_leader 1.0"))
     run(lambda database: write(database, "two"), name="two")
     until(lambda: "two" in proofs(mariadb))
+    # It stands back for two leases, and looks at the lease all the same.
+    until(lambda: one.daemon.health.leader.sentence == "two leads, epoch 2.", 1.5)
     assert not one.ended
     assert metric(one.metrics, "hopshive_leader 0.0")
 
@@ -345,6 +350,77 @@ def test_a_worker_that_hangs_is_not_called_alive(run: Run, tmp_path: Path, monke
     with pytest.raises(BlockingIOError):
         systemd._socket.recv(100)
     hang.set()
+
+
+# --- what it says about itself ----------------------------------------------------------------------------------------
+
+
+def test_leader_and_standby_are_well_and_know_who_leads(run: Run) -> None:
+    first = run().daemon
+    until(lambda: first.health.leader == Leader(True, "one leads, epoch 1."))
+    second = run(name="two").daemon
+    until(lambda: second.health.leader == Leader(False, "one leads, epoch 1."))
+    assert (first.health.problems, second.health.problems) == ([], [])
+
+
+def test_who_gave_the_lease_back_knows_no_leader_and_the_next_one_does(run: Run) -> None:
+    first = run()
+    until(lambda: first.daemon.health.leader.here)
+    second = run(name="two").daemon
+    first.stop()
+    assert not first.daemon.health.leader.here
+    until(lambda: second.health.leader == Leader(True, "two leads, epoch 2."))
+
+
+def test_who_lost_the_lease_does_not_say_that_it_leads(run: Run, mariadb: MariaDB) -> None:
+    one = run().daemon
+    until(lambda: one.health.leader.here)
+    mariadb.execute(
+        "UPDATE lease SET epoch = 7, holder = 'other', expires = UTC_TIMESTAMP(6) + INTERVAL 60 SECOND", database=STATE
+    )
+    until(lambda: one.health.leader == Leader(False, "other leads, epoch 7."))
+    assert one.health.problems == []
+
+
+def test_a_database_that_is_away_is_told_until_it_answers(run: Run, server: Server, tmp_path: Path) -> None:
+    away = Server(STATE, user="root", unix_socket=str(tmp_path / "socket"))
+    one = run(server=away).daemon
+    until(lambda: any(f"has not reached {away.place} since its start at" in problem for problem in one.health.problems))
+    until(lambda: "Can't connect" in one.health.problems[0])
+    (tmp_path / "socket").symlink_to(server.unix_socket)
+    until(lambda: one.health.problems == [])
+
+
+def test_a_leader_that_loses_the_database_says_since_when(
+    run: Run, server: Server, mariadb: MariaDB, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon_module, "LATELY", 3.0)
+    (tmp_path / "socket").symlink_to(server.unix_socket)
+    one = run(server=replace(server, unix_socket=str(tmp_path / "socket"))).daemon
+    until(lambda: one.health.leader.here)
+    # Longer than LATELY: each renewal of the lease counts.
+    time.sleep(4)
+    assert one.health.problems == []
+    (tmp_path / "socket").unlink()
+    for (number,) in mariadb.execute(f"SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '{STATE}'"):
+        mariadb.execute(f"KILL {number}")
+    until(lambda: one.health.problems)
+    assert re.search(r" since [-\d]{10} [:\d]{8} UTC, [345] s ago\. ", one.health.problems[0])
+    assert not one.health.leader.here
+
+
+def test_a_worker_that_hangs_is_no_sign_of_life(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemon_module, "HUNG", 0.3)
+    monkeypatch.setattr(daemon_module, "TICK", 0.05)
+    monkeypatch.setattr(health_module, "SILENT", 0.3)
+    hang = threading.Event()
+    one = run(lambda _: hang.wait(10)).daemon
+    until(lambda: one.health.leader.here)
+    assert one.health.problems == []
+    until(lambda: one.health.problems)
+    assert "has shown no sign of life since" in one.health.problems[0]
+    hang.set()
+    until(lambda: one.health.problems == [])
 
 
 # --- what humans ask --------------------------------------------------------------------------------------------------
