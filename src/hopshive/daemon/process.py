@@ -17,6 +17,7 @@ from pymysql.constants import ER
 
 from hopshive.daemon.health import LATELY, Contact, Health
 from hopshive.daemon.lease import Lease, Renewal, monotonic
+from hopshive.daemon.probe import NameNodeProbe
 from hopshive.daemon.worker import PASSING, Backoff, Worker
 from hopshive.database import Contention, DatabaseError, DatabaseUnavailable
 from hopshive.errors import Refused
@@ -100,7 +101,9 @@ class Daemon:
         # A leader reaches the database at least once in each lease, or leads no longer.
         database = Contact(server.place, max(LATELY, config.lease))
         # For other threads to read.
-        self.health = Health(self._lease.holder, database, [])
+        self.health = Health(self._lease.holder, database, config.hdfs.namenodes)
+        contact = self.health.namenode
+        self._probe = NameNodeProbe(config.namenode(), contact) if contact else None
         self._bell = Bell()
         self._stopping = False
         self._ready = False
@@ -115,6 +118,8 @@ class Daemon:
 
     def run(self) -> None:
         """Until `stop`. Raises Refused."""
+        if self._probe:
+            self._probe.start()
         try:
             while not self._stopping:
                 term = self._ask()
@@ -122,6 +127,8 @@ class Daemon:
                     self._lead(term)
         finally:
             self._notifier.stopping()
+            if self._probe:
+                self._probe.stop()
             self._lease.close()
 
     # --- standby ------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 
-from hopshive.config import Config, DatabaseConfig
+from hopshive.config import Config, DatabaseConfig, HdfsConfig
 from hopshive.consistency.schema.own_tables import TABLES
 from hopshive.daemon import health as health_module
 from hopshive.daemon import logs, request
@@ -33,7 +33,7 @@ from hopshive.daemon.worker import Backoff, Duty
 from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, Names, Server, render
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
-from tests.support.servers import MariaDB
+from tests.support.servers import MariaDB, free_port
 
 STATE = "daemon_test"
 NAMES = Names(state=STATE)
@@ -125,9 +125,10 @@ def run(server: Server) -> Iterator[Run]:
         lease: float = 2.0,
         asked: Mapping[str, Handler] | None = None,
         notifier: Notifier | None = None,
+        hdfs: HdfsConfig | None = None,
         **more: Any,
     ) -> Running:
-        config = Config(name=name, lease=lease, database=DatabaseConfig(state=STATE))
+        config = Config(name=name, lease=lease, database=DatabaseConfig(state=STATE), hdfs=hdfs or HdfsConfig())
         duty = Duty("mirror", 0.01, lambda database: Fake(database, act, asked or {}))
         metrics = Metrics()
         place = more.pop("server", server)
@@ -407,6 +408,15 @@ def test_a_leader_that_loses_the_database_says_since_when(
     until(lambda: one.health.problems)
     assert re.search(r" since [-\d]{10} [:\d]{8} UTC, [345] s ago\. ", one.health.problems[0])
     assert not one.health.leader.here
+
+
+def test_a_namenode_is_asked_on_a_standby_too(run: Run) -> None:
+    first = run().daemon
+    until(lambda: first.health.leader.here)
+    port = free_port()
+    standby = run(name="two", hdfs=HdfsConfig(namenodes=[f"127.0.0.1:{port}"])).daemon
+    until(lambda: f"The NameNode 127.0.0.1:{port} cannot be reached" in " ".join(standby.health.problems))
+    assert not standby.health.database.problem
 
 
 def test_a_worker_that_hangs_is_no_sign_of_life(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
