@@ -113,7 +113,7 @@ class CleanerConfig:
 
 @dataclass(frozen=True)
 class MetricsConfig:
-    """The Prometheus endpoint, http://host:port/metrics; port 0: none."""
+    """The HTTP port of the daemon: /metrics, /healthz and /leader at http://host:port; port 0: none."""
 
     host: str = "0.0.0.0"  # noqa: S104 - a metrics endpoint that only the host can read is of no use
     port: int = 9853

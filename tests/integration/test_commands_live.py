@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import signal
 import time
 import urllib.request
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,6 +55,22 @@ def test_one_of_two_daemons_leads(site: Site) -> None:
         shown = answer.read().decode()
     assert "hopshive_leader 1.0" in shown
     assert f'hopshive_hdfs_namenode_ready{{namenode="{site.world.config.hdfs.namenodes[0]}"}} 1.0' in shown
+
+
+def test_both_daemons_are_well_and_one_says_that_it_leads(site: Site) -> None:
+    def ask(name: str, path: str) -> tuple[int, str]:
+        port = yaml.safe_load((site.directory / f"{name}.yml").read_text())["metrics"]["port"]
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+
+    site.until(lambda: ask("one", "/healthz")[0] == ask("two", "/healthz")[0] == 200)
+    assert site.world.config.hdfs.namenodes[0] in ask("two", "/healthz")[1]
+    (here, said), (elsewhere, repeated) = ask("one", "/leader"), ask("two", "/leader")
+    assert (here, elsewhere) == (200, 503)
+    assert said == repeated
+    assert re.fullmatch(r"one leads, epoch \d+\.\n", said)
 
 
 def test_what_was_removed_is_told_and_comes_back(site: Site) -> None:

@@ -10,7 +10,8 @@ import click
 
 from hopshive.commands.base import OK, REFUSED, Site, site_options
 from hopshive.daemon import logs
-from hopshive.daemon.metrics import EndpointError, Metrics
+from hopshive.daemon.endpoint import EndpointError, endpoint
+from hopshive.daemon.metrics import Metrics
 from hopshive.daemon.notify import Notifier
 from hopshive.daemon.process import Daemon
 from hopshive.duties import check, duties
@@ -38,7 +39,7 @@ def run(site: Site) -> None:
         daemon = Daemon(config, server, metrics, Notifier(), duties(config, metrics), check(config, server))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: daemon.stop())
-        with metrics.endpoint(config.metrics.host, config.metrics.port):
+        with endpoint(config.metrics.host, config.metrics.port, metrics.registry, daemon.health):
             daemon.run()
     except (Refused, EndpointError) as error:
         log.critical("%s", error)

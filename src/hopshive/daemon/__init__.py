@@ -1,1 +1,1 @@
-"""A process of which one leads, whatever it does: lease, threads, requests, metrics, logs."""
+"""A process of which one leads, whatever it does: lease, threads, requests, HTTP port, metrics, logs."""

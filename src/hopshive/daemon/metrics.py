@@ -1,4 +1,4 @@
-"""What the daemon tells Prometheus: one object with an attribute for each metric, and the endpoint that serves them.
+"""What the daemon tells Prometheus: one object with an attribute for each metric.
 
 docs/cleaner.md lists them. State (gauges) is that of the leader: a standby shows zeros, so that `max` or `sum` over all
 daemons is the truth. Counters belong to the process.
@@ -6,23 +6,16 @@ daemons is the truth. Counters belong to the process.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Info, disable_created_metrics, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Info, disable_created_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hopshive.hdfs.namenode import Report
 
 # A second series beside each counter, of which nobody makes use.
 disable_created_metrics()  # type: ignore[no-untyped-call]
-
-
-class EndpointError(Exception):
-    """The endpoint cannot be served; the message names host, port and setting."""
 
 
 class Metrics:
@@ -107,24 +100,6 @@ class Metrics:
             gauge.set(0)
         for gauge in self._labelled:
             gauge.clear()
-
-    @contextmanager
-    def endpoint(self, host: str, port: int) -> Iterator[None]:
-        """Serve http://host:port/metrics until the block's end; port 0 serves nothing. Raises EndpointError."""
-        if not port:
-            yield
-            return
-        try:
-            server, thread = start_http_server(port, host, self.registry)
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise EndpointError(f"{host}:{port} (metrics.host, metrics.port) cannot be served: {reason}.") from None
-        try:
-            yield
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
         gauge = Gauge(f"hopshive_{name}", text, labels, registry=self.registry)

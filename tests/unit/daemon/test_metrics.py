@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-import socket
-import urllib.request
-from importlib.metadata import version
 
-import pytest
 from prometheus_client import generate_latest
 
-from hopshive.daemon.metrics import EndpointError, Metrics
+from hopshive.daemon.metrics import Metrics
 from hopshive.hdfs.namenode.report import DataNode, Replica, Report, Space
-from tests.support.servers import free_port
 
 NAMES = {
     "hopshive_leader",
@@ -75,34 +70,6 @@ def test_who_leads_no_longer_shows_no_state_and_keeps_its_counters() -> None:
     assert "hopshive_lag_seconds 0.0" in shown
     assert "hopshive_rechecks{" not in shown
     assert 'hopshive_removed_total{cause="unlink",kind="table"} 2.0' in shown
-
-
-def test_the_endpoint_answers_until_its_end() -> None:
-    port = free_port()
-    with (
-        Metrics().endpoint("127.0.0.1", port),
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer,
-    ):
-        assert f'hopshive_build_info{{version="{version("hopshive")}"}} 1.0' in answer.read().decode()
-    with socket.socket() as free:
-        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        free.bind(("127.0.0.1", port))
-
-
-def test_a_port_that_is_taken_is_said() -> None:
-    with (
-        Metrics().endpoint("127.0.0.1", port := free_port()),
-        pytest.raises(
-            EndpointError, match=rf"127\.0\.0\.1:{port} \(metrics.host, metrics.port\).*Address already in use"
-        ),
-        Metrics().endpoint("127.0.0.1", port),
-    ):
-        pass
-
-
-def test_port_zero_serves_nothing() -> None:
-    with Metrics().endpoint("no such host", 0):
-        pass
 
 
 def test_how_hdfs_is_is_shown_and_forgotten_by_who_leads_no_longer() -> None:

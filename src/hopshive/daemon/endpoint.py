@@ -1,0 +1,150 @@
+"""The HTTP port of the daemon: metrics for Prometheus, health and leadership for load balancers and probes.
+
+As in the REST API of Patroni, the status alone answers: 200 is yes, 503 is no. Each request has a thread of its own, and
+each answer comes from what the daemon knows already.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from prometheus_client import make_wsgi_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+    from prometheus_client import CollectorRegistry
+
+    from hopshive.daemon.health import Health
+
+# Longest silence of a client in seconds, so that a client that only connects does not keep its thread.
+PATIENCE = 10.0
+METHODS = ("GET", "HEAD")
+
+
+class EndpointError(Exception):
+    """The endpoint cannot be served; the message names host, port and setting."""
+
+
+@contextmanager
+def endpoint(host: str, port: int, registry: CollectorRegistry, health: Health) -> Iterator[None]:
+    """Serve http://host:port until the block's end; port 0 serves nothing. Raises EndpointError."""
+    if not port:
+        yield
+        return
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        server = _Server(family, address)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise EndpointError(f"{host}:{port} (metrics.host, metrics.port) cannot be served: {reason}.") from None
+    server.set_app(application(registry, health))
+    thread = threading.Thread(target=server.serve_forever, name="http", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What a page answers to GET. `status`: as in the first line, `200 OK`."""
+
+    status: str
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+_Page = Callable[["WSGIEnvironment"], _Answer]
+
+
+def application(registry: CollectorRegistry, health: Health) -> WSGIApplication:
+    """Routes a request to its page. HEAD answers as GET without the body."""
+    pages: dict[str, _Page] = {
+        "/metrics": _metrics(registry),
+        "/healthz": lambda _: _healthz(health),
+        "/leader": lambda _: _leader(health),
+    }
+
+    def answer(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        page = pages.get(environ["PATH_INFO"])
+        method = environ["REQUEST_METHOD"]
+        if page is None:
+            found = _text(HTTPStatus.NOT_FOUND, f"The paths of this port are {', '.join(pages)}.")
+        elif method not in METHODS:
+            allowed = ", ".join(METHODS)
+            found = _text(HTTPStatus.METHOD_NOT_ALLOWED, f"The methods of this path are {allowed}.", ("Allow", allowed))
+        else:
+            found = page(environ)
+        start(found.status, [*found.headers, ("Content-Length", str(len(found.body)))])
+        return [b"" if method == "HEAD" else found.body]
+
+    return answer
+
+
+def _metrics(registry: CollectorRegistry) -> _Page:
+    """Text for Prometheus, compressed and in the format that the client asks for."""
+    wsgi: Callable[..., Iterable[bytes]] = make_wsgi_app(registry)
+
+    def page(environ: WSGIEnvironment) -> _Answer:
+        begun: list[tuple[str, list[tuple[str, str]]]] = []
+        # The application of prometheus_client refuses HEAD.
+        body = b"".join(wsgi({**environ, "REQUEST_METHOD": "GET"}, lambda *said: begun.append(said)))
+        ((status, headers),) = begun
+        return _Answer(status, headers, body)
+
+    return page
+
+
+def _healthz(health: Health) -> _Answer:
+    if problems := health.problems:
+        return _text(HTTPStatus.SERVICE_UNAVAILABLE, "\n".join(problems))
+    needed = " and ".join(contact.name for contact in health.contacts)
+    return _text(HTTPStatus.OK, f"The daemon is alive and reaches {needed}.")
+
+
+def _leader(health: Health) -> _Answer:
+    known = health.leader
+    return _text(HTTPStatus.OK if known.here else HTTPStatus.SERVICE_UNAVAILABLE, known.sentence)
+
+
+def _text(status: HTTPStatus, text: str, *headers: tuple[str, str]) -> _Answer:
+    kind = ("Content-Type", "text/plain; charset=utf-8")
+    return _Answer(f"{status.value} {status.phrase}", [kind, *headers], f"{text}\n".encode())
+
+
+class _Handler(WSGIRequestHandler):
+    """Logs no request, and lets a client go that falls silent or hangs up."""
+
+    timeout = PATIENCE
+
+    def handle(self) -> None:
+        """One request."""
+        with suppress(OSError):
+            super().handle()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Not in the journal: a load balancer asks every second."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """A thread a request. None of them keeps the process from its end."""
+
+    daemon_threads = True
+
+    def __init__(self, family: socket.AddressFamily, address: Any) -> None:
+        # The socket is made by the base class: IPv6 takes another family than its default.
+        self.address_family = family
+        super().__init__(address, _Handler)
