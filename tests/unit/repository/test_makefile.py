@@ -68,3 +68,14 @@ def test_the_hooks_of_git_are_the_parts_of_make_lint() -> None:
     assert [hook["entry"] for hook in hooks] == [f"make {part}" for part in parts[1].split()]
     # Each looks at the whole tree, as the target does.
     assert [hook["id"] for hook in hooks if hook["pass_filenames"]] == []
+
+
+def test_each_program_of_the_repository_is_run_as_a_module() -> None:
+    """As a file it would not find the packages beside it."""
+    called = re.findall(r"\$\(BIN\)/python (.*)", (ROOT / "Makefile").read_text())
+    assert called
+    for call in called:
+        found = re.match(r"-m ([\w.]+)", call)
+        assert found, call
+        place = ROOT / found[1].replace(".", "/")
+        assert place.with_suffix(".py").is_file() or (place / "__main__.py").is_file(), call
