@@ -406,7 +406,8 @@ def test_a_leader_that_loses_the_database_says_since_when(
     for (number,) in mariadb.execute(f"SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '{STATE}'"):
         mariadb.execute(f"KILL {number}")
     until(lambda: one.health.problems)
-    assert re.search(r" since [-\d]{10} [:\d]{8} UTC, [345] s ago\. ", one.health.problems[0])
+    said = re.search(r" since [-\d]{10} [:\d]{8} UTC, (\d+) s ago\. ", one.health.problems[0])
+    assert said and int(said[1]) >= 3
     assert not one.health.leader.here
 
 
@@ -416,15 +417,17 @@ def test_a_namenode_is_asked_on_a_standby_too(run: Run) -> None:
     port = free_port()
     standby = run(name="two", hdfs=HdfsConfig(namenodes=[f"127.0.0.1:{port}"])).daemon
     until(lambda: f"The NameNode 127.0.0.1:{port} cannot be reached" in " ".join(standby.health.problems))
-    assert not standby.health.database.problem
+    # The NameNode is asked by a thread of its own, which may be the faster one.
+    until(lambda: not standby.health.database.problem)
 
 
 def test_a_worker_that_hangs_is_no_sign_of_life(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(daemon_module, "HUNG", 0.3)
+    # Long enough for a busy machine to see the daemon well before.
+    monkeypatch.setattr(daemon_module, "HUNG", 2.0)
     monkeypatch.setattr(daemon_module, "TICK", 0.05)
-    monkeypatch.setattr(health_module, "SILENT", 0.3)
+    monkeypatch.setattr(health_module, "SILENT", 2.0)
     hang = threading.Event()
-    one = run(lambda _: hang.wait(10)).daemon
+    one = run(lambda _: hang.wait(30)).daemon
     until(lambda: one.health.leader.here)
     assert one.health.problems == []
     until(lambda: one.health.problems)
