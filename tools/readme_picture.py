@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 import click
+
+from tools.generated import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -110,23 +111,11 @@ def _text(span: Span, x: float, y: int) -> list[str]:
     return [f'<text class="{span.kind}" x="{x:g}" y="{y}" {length} xml:space="preserve">{escape(span.text)}</text>']
 
 
-@click.command()
-@click.option("--check", is_flag=True, help="Write nothing; fail if the picture is not up to date.")
-@click.option(
-    "--root",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    help="The repository.",
+main = command(
+    PICTURE,
+    lambda root: render(shown(transcript((root / PAGE).read_text()))),
+    "Write docs/undo.svg from the transcript in docs/quickstart.md.",
 )
-def main(check: bool, root: Path) -> None:
-    """Write docs/undo.svg from the transcript in docs/quickstart.md."""
-    picture = root / PICTURE
-    svg = render(shown(transcript((root / PAGE).read_text())))
-    if check:
-        if not picture.is_file() or picture.read_text() != svg:
-            raise click.ClickException(f"{PICTURE} is not up to date: run `make docs`.")
-        return
-    picture.write_text(svg)
 
 
 if __name__ == "__main__":

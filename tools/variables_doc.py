@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 import yaml
+
+from tools.generated import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -133,23 +134,7 @@ def render(roles: Iterable[Role]) -> str:
     return "\n".join(lines) + "\n"
 
 
-@click.command()
-@click.option("--check", is_flag=True, help="Write nothing; fail if the page is not up to date.")
-@click.option(
-    "--root",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    help="The repository.",
-)
-def main(check: bool, root: Path) -> None:
-    """Write docs/variables.md from the roles."""
-    page = root / PAGE
-    text = render(read_roles(root / "roles"))
-    if check:
-        if not page.is_file() or page.read_text() != text:
-            raise click.ClickException(f"{PAGE} is not up to date: run `make docs`.")
-        return
-    page.write_text(text)
+main = command(PAGE, lambda root: render(read_roles(root / "roles")), "Write docs/variables.md from the roles.")
 
 
 if __name__ == "__main__":
