@@ -5,28 +5,23 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from hopshive.daemon.worker import Work
 from hopshive.hdfs.namenode import report
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from hopshive.config import Config
     from hopshive.daemon.metrics import Metrics
-    from hopshive.daemon.request import Handler
 
 log = logging.getLogger(__name__)
 
 
-class ReportWork:
-    """Tells how HDFS itself is: space, NameNodes, DataNodes. As `hopshive.daemon.worker.Work`; no other work waits for it."""
+class ReportWork(Work):
+    """Tells how HDFS itself is: space, NameNodes, DataNodes. No other work waits for it."""
 
     def __init__(self, config: Config, metrics: Metrics) -> None:
         self._config = config
         self._metrics = metrics
         self._said: list[str] = []
-
-    def start(self) -> None:
-        """Nothing is to be prepared."""
 
     def step(self) -> bool:
         """One look. A NameNode that does not answer is a part of what it tells: for the mirror to do something about."""
@@ -41,10 +36,3 @@ class ReportWork:
             log.info("HDFS is well again.")
         self._said = problems
         return False
-
-    def close(self) -> None:
-        """Nothing is kept."""
-
-    def handlers(self) -> Mapping[str, Handler]:
-        """Nobody asks it for anything."""
-        return {}

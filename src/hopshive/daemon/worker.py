@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import random
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from hopshive.daemon import request
 from hopshive.daemon.lease import monotonic
@@ -35,20 +36,22 @@ UNFORESEEN = (1.0, 60.0)
 SAY_INTERVAL = 60.0
 
 
-class Work(Protocol):
-    """What a worker does. It is made anew for each term, and after an error that nobody foresaw."""
+class Work(ABC):
+    """What a worker does. A worker makes it again for each term, and after an unexpected error."""
 
-    def start(self) -> None:
-        """Once before the first step; again if it raised."""
+    def start(self) -> None:  # noqa: B027 - most work needs no preparation
+        """Prepare. The worker calls it once before the first step, and again if it raised."""
 
+    @abstractmethod
     def step(self) -> bool:
         """Do a little; False if there was nothing to do."""
 
     def handlers(self) -> Mapping[str, Handler]:
-        """For the kinds of requests that are its own."""
+        """What does the requests of its own kinds, by kind."""
+        return {}
 
-    def close(self) -> None:
-        """Let go of connections other than the database's."""
+    def close(self) -> None:  # noqa: B027 - not all work has connections of its own
+        """End connections other than the database's."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from hopshive.daemon.metrics import Metrics
 from hopshive.daemon.notify import Notifier
 from hopshive.daemon.process import Bell, Daemon
 from hopshive.daemon.request import Doing, Handler, RequestFailed
-from hopshive.daemon.worker import Backoff, Duty
+from hopshive.daemon.worker import Backoff, Duty, Work
 from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, Names, Server, render
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
@@ -52,7 +52,7 @@ def server(mariadb: MariaDB) -> Iterator[Server]:
 
 
 @dataclass
-class Fake:
+class Fake(Work):
     """Work: what it does in a step is what a test put there."""
 
     database: Database

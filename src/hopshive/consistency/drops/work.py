@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING
 
 from hopshive.consistency import origin
 from hopshive.consistency.drops.finish import Drops
+from hopshive.daemon.worker import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from hopshive.config import Config
     from hopshive.daemon.metrics import Metrics
-    from hopshive.daemon.request import Handler
     from hopshive.database import Database
 
 
-class DropsWork:
-    """Finishes DROP TABLE where a metastore did not. As `hopshive.daemon.worker.Work`."""
+class DropsWork(Work):
+    """Finishes DROP TABLE where a metastore did not."""
 
     def __init__(self, config: Config, database: Database, metrics: Metrics) -> None:
         self._config = config
@@ -39,7 +37,3 @@ class DropsWork:
     def close(self) -> None:
         """End the connection to the NameNode."""
         self._namenode.close()
-
-    def handlers(self) -> Mapping[str, Handler]:
-        """Nobody asks it for anything."""
-        return {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hopshive.consistency.garbage.binlog import Follower
 from hopshive.consistency.garbage.collector import Cleaner
 from hopshive.daemon.request import Doing, RequestFailed
+from hopshive.daemon.worker import Work
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
@@ -18,17 +19,14 @@ if TYPE_CHECKING:
     from hopshive.database import Database
 
 
-class CleanerWork:
-    """Collects garbage. As `hopshive.daemon.worker.Work`."""
+class CleanerWork(Work):
+    """Collects garbage."""
 
     def __init__(self, config: Config, database: Database, metrics: Metrics) -> None:
         self._config = config
         self._metrics = metrics
         self._namenode = config.namenode() if config.namenodes else None
         self._cleaner = Cleaner(config, database, self._namenode, metrics)
-
-    def start(self) -> None:
-        """Nothing is to be prepared."""
 
     def step(self) -> bool:
         """A little."""
@@ -58,14 +56,11 @@ class CleanerWork:
         return sum(sample.value for sample in samples if sample.name.endswith("_total"))
 
 
-class BinaryLogWork:
-    """Follows the binary log of an SQL node. As `hopshive.daemon.worker.Work`."""
+class BinaryLogWork(Work):
+    """Follows the binary log of an SQL node."""
 
     def __init__(self, database: Database, metrics: Metrics) -> None:
         self._follower = Follower(database, metrics)
-
-    def start(self) -> None:
-        """Nothing is to be prepared."""
 
     def step(self) -> bool:
         """A little."""
@@ -74,7 +69,3 @@ class BinaryLogWork:
     def close(self) -> None:
         """End the connections to the SQL node."""
         self._follower.close()
-
-    def handlers(self) -> Mapping[str, Handler]:
-        """Nobody asks it for anything."""
-        return {}

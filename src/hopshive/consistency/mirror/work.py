@@ -9,6 +9,7 @@ from hopshive.consistency.mirror.loop import Mirror
 from hopshive.consistency.mirror.restoring import restore
 from hopshive.daemon.lease import monotonic
 from hopshive.daemon.request import Doing, RequestFailed
+from hopshive.daemon.worker import Work
 from hopshive.wording import counted, nothing_to_restore
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ SETTLE = 30.0
 PROBLEMS = 10
 
 
-class MirrorWork:
-    """Follows HDFS. As `hopshive.daemon.worker.Work`."""
+class MirrorWork(Work):
+    """Follows HDFS."""
 
     def __init__(self, config: Config, database: Database, metrics: Metrics) -> None:
         self._config = config
