@@ -20,7 +20,7 @@ WRITTEN = {
 
 
 def _asked(role: str) -> dict[str, Any]:
-    """What the role's config.yml tells the role daemon."""
+    """What the role's config.yml tells the role jvm_service."""
     tasks = yaml.safe_load((ROOT / "roles" / role / "tasks" / "config.yml").read_text())
     found: dict[str, Any] = next(task["vars"] for task in tasks if "number" in task.get("name", ""))
     return found
@@ -28,9 +28,9 @@ def _asked(role: str) -> dict[str, Any]:
 
 def _run(role: str, number: int, directory: Path) -> subprocess.CompletedProcess[str]:
     told = _asked(role)
-    assert told["daemon_component"] == role
-    told["daemon_number"]["file"] = str(directory / "written")
-    role_call = {"name": "daemon", "tasks_from": "number"}
+    assert told["jvm_service_component"] == role
+    told["jvm_service_number"]["file"] = str(directory / "written")
+    role_call = {"name": "jvm_service", "tasks_from": "number"}
     play = [
         {"hosts": "one", "gather_facts": False, "tasks": [{"ansible.builtin.import_role": role_call, "vars": told}]}
     ]

@@ -29,7 +29,7 @@ PLAYBOOKS = sorted([*ROOT.glob("site.yml"), *(ROOT / "playbooks").glob("**/*.yml
 # The order in which tasks/main.yml lists the verbs.
 VERBS = ["preflight", "install", "config", "service", "check"]
 # Roles that are not a component: their tasks/main.yml has an order of its own.
-FREE_ROLES = {"cluster", "daemon", "preflight", "artifacts", "common", "controller", "lab"}
+FREE_ROLES = {"cluster", "jvm_service", "preflight", "artifacts", "common", "controller", "lab"}
 # Its arguments would be checked, one after the other, before it can tell all that is wrong.
 WITHOUT_CLUSTER = {"cluster", "preflight", "artifacts", "controller", "lab"}
 # Variables of the role cluster without a default, since only the user knows them.
@@ -140,7 +140,7 @@ def test_every_default_is_used(role: str, used: Counter[str]) -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_every_notified_handler_exists(role: str) -> None:
-    # The role daemon is rendered by its callers: they have the handler of their own component.
+    # The role jvm_service is rendered by its callers: they have the handler of their own component.
     handlers = set()
     for path in (ROLES[role] / "handlers").glob("*.yml"):
         for handler in tasks_of(path):
@@ -151,11 +151,11 @@ def test_every_notified_handler_exists(role: str) -> None:
             notified |= {name for name in listed(task.get("notify")) if "{{" not in name}
             variables = task.get("vars", {})
             if (
-                str(task.get("ansible.builtin.import_role", {}).get("name")) == "daemon"
-                and "daemon_component" in variables
+                str(task.get("ansible.builtin.import_role", {}).get("name")) == "jvm_service"
+                and "jvm_service_component" in variables
             ):
-                notified.add(f"Restart {variables['daemon_component']}")
-    component = load(ROLES[role] / "vars/main.yml").get("daemon_component")
+                notified.add(f"Restart {variables['jvm_service_component']}")
+    component = load(ROLES[role] / "vars/main.yml").get("jvm_service_component")
     if component:
         notified.add(f"Restart {component}")
     assert notified <= handlers
@@ -348,7 +348,7 @@ def test_purge_takes_every_unit_that_a_component_has() -> None:
 @pytest.mark.parametrize("component", COMPONENTS.values(), ids=COMPONENTS)
 def test_a_component_knows_its_watchdog(component: Component) -> None:
     service = ROLES.get(component.group, Path()) / "tasks/service.yml"
-    watched = service.is_file() and "daemon_watchdog:" in service.read_text()
+    watched = service.is_file() and "jvm_service_watchdog:" in service.read_text()
     assert (f"{component.unit}-watchdog" in component.units) is watched
 
 
@@ -400,8 +400,8 @@ def test_what_is_told_to_be_set_on_the_command_line_is_read_as_text() -> None:
 
 def test_a_service_without_its_watchdog_can_be_stopped() -> None:
     """As a run has left it that was broken off before the watchdog was written."""
-    look, stop, _ = tasks_of(ROOT / "roles/daemon/tasks/stop.yml")
-    assert look["ansible.builtin.stat"]["path"] == "/etc/systemd/system/{{ daemon_unit }}-watchdog.service"
+    look, stop, _ = tasks_of(ROOT / "roles/jvm_service/tasks/stop.yml")
+    assert look["ansible.builtin.stat"]["path"] == "/etc/systemd/system/{{ jvm_service_unit }}-watchdog.service"
     assert f"{look['register']}.stat.exists" in stop["when"]
 
 
