@@ -1,0 +1,118 @@
+"""The repository's text is read once: no phrase of tests/support/prose.py comes back, and first sentences are short.
+
+To add a kind of file, add a line to KINDS with a function that yields its texts.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.prose import PHRASES, ROOT, FileKind, Text, complaints, first_sentence, of_python
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KINDS = {
+    "python": FileKind(
+        places=(
+            "src",
+            "jobs",
+            "tools",
+            "tests/answers",
+            "tests/bench",
+            "tests/faults",
+            "tests/fuzz",
+            "tests/support",
+        ),
+        suffix=".py",
+        read=of_python,
+        not_clean=(
+            "jobs",
+            "src/hopshive/commands",
+            "src/hopshive/config.py",
+            "src/hopshive/consistency/check.py",
+            "src/hopshive/consistency/drops",
+            "src/hopshive/consistency/garbage",
+            "src/hopshive/consistency/journal",
+            "src/hopshive/consistency/mirror",
+            "src/hopshive/consistency/schema",
+            "src/hopshive/consistency/status.py",
+            "src/hopshive/consistency/tables.py",
+            "src/hopshive/consistency/undo.py",
+            "src/hopshive/daemon",
+            "src/hopshive/database",
+            "src/hopshive/duties.py",
+            "src/hopshive/hdfs",
+            "src/hopshive/install",
+            "src/hopshive/metastore",
+            "src/hopshive/operations",
+            "src/hopshive/services",
+            "src/hopshive/wording.py",
+            "tests/answers",
+            "tests/bench",
+            "tests/faults",
+            "tests/fuzz",
+            "tests/support",
+            "tools",
+        ),
+    ),
+}
+
+
+@cache
+def said(kind: str) -> dict[Path, list[str]]:
+    return KINDS[kind].said()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_is_read_once(kind: str) -> None:
+    found = [one for path, all_of_it in said(kind).items() if not KINDS[kind].excused(path) for one in all_of_it]
+    assert found == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_path_that_reads_well_leaves_the_list(kind: str) -> None:
+    unclean = {KINDS[kind].excused(path) for path in said(kind)}
+    assert [one for one in KINDS[kind].not_clean if one not in unclean] == [], "these are clean: take them off"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_place_has_files(kind: str) -> None:
+    assert [place for place in KINDS[kind].places if not (ROOT / place).exists()] == []
+    assert list(KINDS[kind].files())
+
+
+def test_a_phrase_is_named_with_file_line_and_better_words(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(
+        '"""It is one."""\n\n# First line,\n# then begun\n# Anew.\nx = (\n    f"{1} tells "\n    "of it"\n)\n'
+        'y = "Who waits is late. Who knows?"\n'
+    )
+    assert list(complaints(of_python(path))) == [
+        f"module.py:5: 'Anew'; better: {PHRASES['anew']}",
+        "module.py:7: 'tells of'; better: report, name, describe",
+        "module.py:10: 'Who'; better: the noun first: the process that ..., users who ...",
+    ]
+
+
+def test_a_name_of_code_is_no_phrase() -> None:
+    assert list(complaints([Text("a.py", 1, "begun_anew and shallow")])) == []
+
+
+def test_a_long_comment_and_a_long_docstring_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    long = " ".join(["word"] * 26)
+    path.write_text(f'"""{long}."""\n# {long}\nx = "{long}"  # {long}\n\n# A block:\n# {long}\n')
+    assert [one.partition(": ")[0] for one in complaints(of_python(path))] == [
+        "module.py:2",
+        "module.py:3",
+        "module.py:1",
+    ]
+
+
+def test_a_sentence_ends_at_its_mark() -> None:
+    assert first_sentence("One `a. b` two. Three.\n\nFour") == "One `code` two."
+    assert first_sentence("One\ntwo\n\nthree. Four") == "One\ntwo"
