@@ -26,11 +26,21 @@ class Metrics:
         self._plain: list[Gauge] = []
         self._labelled: list[Gauge] = []
 
+        self._add_duties()
+        self._add_mirror()
+        self._add_garbage()
+        self._add_hdfs()
+        Info("hopshive_build", "The package.", registry=self.registry).info({"version": _version()})
+
+    def _add_duties(self) -> None:
         self.leader = self._gauge("leader", "1 while this daemon leads, else 0.")
         self.epoch = self._gauge(
             "epoch", "Number of the lease under which this daemon leads; rises with each take-over."
         )
+        self.failing = self._gauge("failing", "1 while a duty of the leader cannot be done, else 0.", "duty")
+        self.errors = self._counter("errors", "What went wrong and was tried again.", "what")
 
+    def _add_mirror(self) -> None:
         self.lag_events = self._gauge("lag_events", "Transactions of the NameNode that are yet to be looked at.")
         self.lag_seconds = self._gauge("lag_seconds", "Age in seconds of the oldest event that is yet to be applied.")
         self.events = self._counter("events", "Events of the NameNode that concerned a mirrored directory.", "kind")
@@ -53,6 +63,7 @@ class Metrics:
         self.comparisons = self._counter("comparisons", "Full comparisons of metastore and file system that ended.")
         self.comparison_seconds = self._gauge("comparison_seconds", "How long the last full comparison took.")
 
+    def _add_garbage(self) -> None:
         self.garbage = self._gauge("garbage", "Rows of a table that are candidates for collection.", "table")
         self.garbage_collected = self._counter("garbage_collected", "Rows that were collected.", "table")
 
@@ -65,6 +76,7 @@ class Metrics:
             "Times that there was no way on in the binary log, and a sweep was asked for.",
         )
 
+    def _add_hdfs(self) -> None:
         self.hdfs_capacity = self._gauge("hdfs_capacity_bytes", "Space of the DataNodes.")
         self.hdfs_remaining = self._gauge("hdfs_remaining_bytes", "Space that is left on the DataNodes.")
         self.hdfs_safe_mode = self._gauge("hdfs_safe_mode", "1 while the active NameNode is in safe mode, else 0.")
@@ -77,10 +89,6 @@ class Metrics:
         self.hdfs_namenode_full = self._gauge(
             "hdfs_namenode_full", "1 while the disks of a NameNode have too little space for its edits.", "namenode"
         )
-
-        self.failing = self._gauge("failing", "1 while a duty of the leader cannot be done, else 0.", "duty")
-        self.errors = self._counter("errors", "What went wrong and was tried again.", "what")
-        Info("hopshive_build", "The package.", registry=self.registry).info({"version": _version()})
 
     def show_hdfs(self, found: Report) -> None:
         """How HDFS is. Of what no NameNode tells, zeros."""

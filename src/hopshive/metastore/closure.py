@@ -130,42 +130,8 @@ def graph(tx: Transaction) -> Graph:
 
 
 def read(tx: Transaction) -> Graph:
-    """The same, from information_schema."""
-    views = {
-        row[0] for row in tx.rows("SELECT TABLE_NAME FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()")
-    }
-    columns: dict[str, list[Row]] = {}
-    for table, *rest in tx.rows(
-        "SELECT TABLE_NAME, COLUMN_NAME, IS_NULLABLE, COLUMN_DEFAULT, EXTRA, COLLATION_NAME FROM information_schema.COLUMNS"
-        " WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, ORDINAL_POSITION"
-    ):
-        if table not in views:
-            columns.setdefault(table, []).append(tuple(rest))
-    unique: dict[tuple[str, str], list[str]] = {}
-    indexes: dict[str, dict[str, str]] = {}
-    for table, index, column, is_unique, place in tx.rows(
-        "SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, NON_UNIQUE = 0, SEQ_IN_INDEX FROM information_schema.STATISTICS"
-        " WHERE TABLE_SCHEMA = DATABASE() AND INDEX_TYPE = 'BTREE'"
-        " ORDER BY TABLE_NAME, INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX"
-    ):
-        if is_unique:
-            unique.setdefault((table, index), []).append(column)
-        if place == 1:
-            indexes.setdefault(table, {}).setdefault(column, index)
-    tables = {
-        name: Table(
-            name=name,
-            columns=tuple(row[0] for row in rows),
-            key=tuple(unique.get((name, "PRIMARY"), ())),
-            unique=tuple(tuple(c) for (table, index), c in unique.items() if table == name and index != "PRIMARY"),
-            needed=frozenset(
-                row[0] for row in rows if row[1] == "NO" and row[2] is None and "auto_increment" not in row[3].lower()
-            ),
-            folded=frozenset(row[0] for row in rows if str(row[4]).endswith("_ci")),
-            indexes=indexes.get(name, {}),
-        )
-        for name, rows in columns.items()
-    }
+    """The same as `graph`, from information_schema."""
+    tables = _tables(tx)
     # The table of inodes may stand in the same database.
     keys = tuple(key for key in outgoing(tx) if key.to in tables and key.name != INODE_KEY)
     for key in keys:
@@ -182,6 +148,56 @@ def read(tx: Transaction) -> Graph:
             " hopshive's schema is not applied to it, or was removed."
         )
     return found
+
+
+def _tables(tx: Transaction) -> dict[str, Table]:
+    """The tables of the transaction's database, without views."""
+    unique, indexes = _indexes(tx)
+    return {
+        name: Table(
+            name=name,
+            columns=tuple(row[0] for row in rows),
+            key=tuple(unique.get((name, "PRIMARY"), ())),
+            unique=tuple(tuple(c) for (table, index), c in unique.items() if table == name and index != "PRIMARY"),
+            needed=frozenset(
+                row[0] for row in rows if row[1] == "NO" and row[2] is None and "auto_increment" not in row[3].lower()
+            ),
+            folded=frozenset(row[0] for row in rows if str(row[4]).endswith("_ci")),
+            indexes=indexes.get(name, {}),
+        )
+        for name, rows in _columns(tx).items()
+    }
+
+
+def _columns(tx: Transaction) -> dict[str, list[Row]]:
+    """For each table the name, IS_NULLABLE, default, EXTRA and collation of its columns, in their order."""
+    views = {
+        row[0] for row in tx.rows("SELECT TABLE_NAME FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()")
+    }
+    columns: dict[str, list[Row]] = {}
+    for table, *rest in tx.rows(
+        "SELECT TABLE_NAME, COLUMN_NAME, IS_NULLABLE, COLUMN_DEFAULT, EXTRA, COLLATION_NAME FROM information_schema.COLUMNS"
+        " WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, ORDINAL_POSITION"
+    ):
+        if table not in views:
+            columns.setdefault(table, []).append(tuple(rest))
+    return columns
+
+
+def _indexes(tx: Transaction) -> tuple[dict[tuple[str, str], list[str]], dict[str, dict[str, str]]]:
+    """The columns of each unique index, by table and index; for each table an index that begins with a column."""
+    unique: dict[tuple[str, str], list[str]] = {}
+    beginning: dict[str, dict[str, str]] = {}
+    for table, index, column, is_unique, place in tx.rows(
+        "SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, NON_UNIQUE = 0, SEQ_IN_INDEX FROM information_schema.STATISTICS"
+        " WHERE TABLE_SCHEMA = DATABASE() AND INDEX_TYPE = 'BTREE'"
+        " ORDER BY TABLE_NAME, INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX"
+    ):
+        if is_unique:
+            unique.setdefault((table, index), []).append(column)
+        if place == 1:
+            beginning.setdefault(table, {}).setdefault(column, index)
+    return unique, beginning
 
 
 # --- reading rows -----------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from hopshive.consistency.schema.cascades import DATABASE_KEY, in_one_piece
 from hopshive.consistency.schema.doubles import beyond
 from hopshive.consistency.schema.errors import SchemaError
 from hopshive.consistency.schema.texts import ForeignText, foreign_texts
+from hopshive.database import marks
 from hopshive.database.foreign_keys import INODE_KEY, ForeignKey, outgoing
 
 if TYPE_CHECKING:
@@ -124,35 +125,23 @@ DESCRIPTORS = "org.apache.hadoop.hive.metastore.model.MStorageDescriptor"
 
 
 def read(tx: Transaction, database: str, *, back: bool = False) -> Catalogue:
-    """Read it, with the privileges of the one who asks: triggers are seen only by who may make them.
+    """The catalogue, with the privileges of the connection's user: a user sees only triggers that it may make.
 
-    The connection uses `database`, if there is one of that name. `back`: for the way back, which reads whole tables.
+    The connection uses `database`, if there is one of that name. `back`: also what only `schema remove` needs; it
+    reads whole tables.
     """
     columns = _columns(tx, database)
-    version = ""
-    if "VERSION" in columns:
-        versions = tx.rows("SELECT SCHEMA_VERSION FROM VERSION")
-        version = str(versions[0][0]) if len(versions) == 1 else ""
     inode_schema, _, inode_table = tx.names.inodes.partition(".")
     state_tables = {table: frozenset(some) for table, some in _columns(tx, tx.names.state).items()}
-    settings = {}
-    if "setting" in state_tables:
-        settings = {str(name): _text(value) for name, value in tx.rows("SELECT name, value FROM {state}.setting")}
     foreign_keys = outgoing(tx)
     engine = _engine(tx, database, "SDS")
     indexes, prefixes = _indexes(tx, database)
     collations, row_formats = _defaults(tx, database)
     return Catalogue(
         database=database,
-        version=version,
+        version=_version(tx) if "VERSION" in columns else "",
         engine=engine,
-        schemas=frozenset(
-            str(row[0])
-            for row in tx.rows(
-                "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME IN (%s, %s)",
-                (tx.names.state, inode_schema),
-            )
-        ),
+        schemas=_existing(tx, tx.names.state, inode_schema),
         columns=columns,
         indexes=indexes,
         prefixes=prefixes,
@@ -161,11 +150,9 @@ def read(tx: Transaction, database: str, *, back: bool = False) -> Catalogue:
         inodes=_inodes(tx),
         beside_inodes=_tables(tx, inode_schema) - {inode_table},
         state_tables=state_tables,
-        settings=settings,
-        positions=int(tx.value("SELECT COUNT(*) FROM {state}.position") or 0) if "position" in state_tables else 0,
-        database_descriptors=int(tx.value(f"SELECT COUNT(*) FROM SDS WHERE {OF_DATABASES}") or 0)
-        if "SDS" in columns
-        else 0,
+        settings=_settings(tx) if "setting" in state_tables else {},
+        positions=_count(tx, "{state}.position") if "position" in state_tables else 0,
+        database_descriptors=_count(tx, f"SDS WHERE {OF_DATABASES}") if "SDS" in columns else 0,
         next_descriptor=_next_descriptor(tx) if "SEQUENCE_TABLE" in columns else None,
         leftovers=_leftovers(tx, columns, foreign_keys),
         orphans=_orphans(tx, columns, foreign_keys),
@@ -175,6 +162,27 @@ def read(tx: Transaction, database: str, *, back: bool = False) -> Catalogue:
         beyond=beyond(tx, columns) if back else (),
         longest=_longest(tx, columns, foreign_keys) if engine == NDB else {},
     )
+
+
+def _version(tx: Transaction) -> str:
+    """The version of Hive's schema; empty unless VERSION has exactly one row."""
+    versions = tx.rows("SELECT SCHEMA_VERSION FROM VERSION")
+    return str(versions[0][0]) if len(versions) == 1 else ""
+
+
+def _existing(tx: Transaction, *schemas: str) -> frozenset[str]:
+    """Those of some schemas that are on the server."""
+    sql = f"SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME IN ({marks(schemas)})"
+    return frozenset(str(row[0]) for row in tx.rows(sql, schemas))
+
+
+def _settings(tx: Transaction) -> dict[str, str]:
+    return {str(name): _text(value) for name, value in tx.rows("SELECT name, value FROM {state}.setting")}
+
+
+def _count(tx: Transaction, rows: str) -> int:
+    """How many rows there are; `rows` stands after FROM."""
+    return int(tx.value(f"SELECT COUNT(*) FROM {rows}") or 0)
 
 
 def _next_descriptor(tx: Transaction) -> int | None:
