@@ -5,7 +5,11 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import os
+import subprocess
+import sys
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import ansible.module_utils
@@ -36,3 +40,24 @@ def run_module(name: str, arguments: dict[str, Any], *, check: bool = False, dif
     result: dict[str, Any] = json.loads(output.getvalue().strip().splitlines()[-1])
     assert bool(code) == bool(result.get("failed")), result
     return result
+
+
+def run_task(name: str, arguments: dict[str, Any], directory: Path) -> tuple[dict[str, Any], str]:
+    """The result of a task in a playbook, in check mode, and what Ansible printed to its error output."""
+    task = {name: arguments, "register": "result", "vars": {"ansible_python_interpreter": sys.executable}}
+    answer = {"dest": str(directory / "result.json"), "content": "{{ result | to_json }}", "mode": "0600"}
+    written = {"ansible.builtin.copy": answer, "check_mode": False}
+    play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [task, written]}
+    (directory / "play.yml").write_text(json.dumps([play]))
+    done = subprocess.run(
+        [sys.executable, "-m", "ansible.cli.playbook", "--check", str(directory / "play.yml")],
+        cwd=ROOT,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_FORCE_COLOR": "0", "COLUMNS": "1000"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    result: dict[str, Any] = json.loads((directory / "result.json").read_text())
+    return result, done.stderr

@@ -182,7 +182,7 @@ def module(metastore: Metastore, *, check: bool = False, **more: Any) -> dict[st
         "login_unix_socket": metastore.server.unix_socket,
         "login_user": "root",
     }
-    return run_module("hopshive_schema", {**arguments, **more}, check=check)
+    return run_module("hopshive_consistency_schema", {**arguments, **more}, check=check)
 
 
 def test_what_stood_there_before_is_bound_once(stock: Metastore) -> None:

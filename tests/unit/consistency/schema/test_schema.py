@@ -21,7 +21,7 @@ from hopshive.database import Database, Names, Server
 from hopshive.database.foreign_keys import ForeignKey
 from tests.support.metastore_db import Metastore, with_stock
 from tests.support.metastore_rows import numbers
-from tests.support.modules import run_module
+from tests.support.modules import run_module, run_task
 from tests.support.servers import MariaDB
 
 # The stock keys that cascade, with what they refer to.
@@ -693,15 +693,18 @@ def test_the_daemon_s_user_sees_that_the_schema_is_there(applied: Metastore) -> 
     daemon.close()
 
 
-def module(metastore: Metastore, *, check: bool = False, **more: Any) -> dict[str, Any]:
-    arguments = {
+def module_arguments(metastore: Metastore) -> dict[str, Any]:
+    return {
         "database": metastore.server.database,
         "state_schema": metastore.names.state,
         "inode_table": metastore.names.inodes,
         "login_unix_socket": metastore.server.unix_socket,
         "login_user": "root",
     }
-    return run_module("hopshive_schema", {**arguments, **more}, check=check)
+
+
+def module(metastore: Metastore, *, check: bool = False, **more: Any) -> dict[str, Any]:
+    return run_module("hopshive_consistency_schema", {**module_arguments(metastore), **more}, check=check)
 
 
 def test_the_module_foretells_does_and_repeats_nothing(stock: Metastore) -> None:
@@ -717,3 +720,11 @@ def test_the_module_foretells_does_and_repeats_nothing(stock: Metastore) -> None
     assert not module(stock, state="absent", purge=True)["changed"]
     assert stock.picture() == before
     assert "With the source hopsfs give uris" in module(stock, inode_source="hopsfs")["msg"]
+
+
+def test_the_module_s_old_name_works_and_warns(stock: Metastore, tmp_path: Path) -> None:
+    foretold, warned = run_task("hopshive_schema", module_arguments(stock), tmp_path)
+    assert foretold["statements"] == module(stock, check=True)["statements"]
+    assert "The module hopshive_schema is called hopshive_consistency_schema now." in warned
+    assert f"Write the new name in {tmp_path}/play.yml:1." in warned
+    assert "removed from collection 'hopshive.warehouse' version 0.2.0" in warned

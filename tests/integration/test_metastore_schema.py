@@ -28,7 +28,7 @@ from hopshive.metastore.schematool import (
 )
 from tests.support.jdbc_driver import compile_driver
 from tests.support.metastore_db import Metastore, own_names
-from tests.support.modules import run_module
+from tests.support.modules import run_module, run_task
 from tests.support.servers import OPENS, QUICK, MariaDB, hadoop_classpath, write_script, write_site
 
 VERSIONS = ("3.1.0", "3.2.0", "4.0.0-alpha-1", "4.0.0")
@@ -106,8 +106,8 @@ class Site:
     scripts: Path
     more: dict[str, Any] = field(default_factory=dict)
 
-    def run(self, *, check: bool = False, **more: Any) -> dict[str, Any]:
-        arguments = {
+    def arguments(self) -> dict[str, Any]:
+        return {
             "database": self.database,
             "login_host": "127.0.0.1",
             "login_port": self.server.port,
@@ -117,8 +117,11 @@ class Site:
             "config_dir": str(self.directory / "conf"),
             "scripts_dir": str(self.scripts),
             "dump_dir": str(self.directory / "dumps"),
+            **self.more,
         }
-        return run_module("hopshive_hive_schema", {**arguments, **self.more, **more}, check=check)
+
+    def run(self, *, check: bool = False, **more: Any) -> dict[str, Any]:
+        return run_module("hopshive_metastore_schema", {**self.arguments(), **more}, check=check)
 
     def execute(self, *statements: str) -> list[tuple[Any, ...]]:
         return self.server.execute(*statements, database=self.database)
@@ -200,6 +203,12 @@ def test_a_schema_that_ours_does_not_fit_is_known_before_anything_is_changed(sit
     order.write_text(f"{order.read_text()}4.0.0-to-4.1.0\n")
     found = site.run(check=True)
     assert (found["action"], found["version"], found["consistent"]) == ("init", "4.1.0", False)
+
+
+def test_the_module_s_old_name_works_and_warns(site: Site, tmp_path: Path) -> None:
+    foretold, warned = run_task("hopshive_hive_schema", site.arguments(), tmp_path)
+    assert (foretold["changed"], foretold["action"]) == (True, "init")
+    assert "The module hopshive_hive_schema is called hopshive_metastore_schema now." in warned
 
 
 def test_missing_mutex_rows_are_added_and_others_left(site: Site) -> None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: hopshive_hive_schema
+module: hopshive_metastore_schema
 short_description: Make or upgrade the schema of the Hive metastore's database
 version_added: "0.1.0"
 description:
@@ -83,7 +83,7 @@ author:
 
 EXAMPLES = r"""
 - name: Make or upgrade the metastore's schema
-  hopshive_hive_schema:
+  hopshive_metastore_schema:
     database: "{{ cluster_metastore_database }}"
     login_host: "{{ cluster_mariadb_address }}"
     login_port: "{{ cluster_mariadb_port }}"

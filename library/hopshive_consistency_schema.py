@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: hopshive_schema
+module: hopshive_consistency_schema
 short_description: Add the consistency schema to a metastore's database, or take it off
 version_added: "0.1.0"
 description:
@@ -101,7 +101,7 @@ author:
 
 EXAMPLES = r"""
 - name: Let metadata follow their directories
-  hopshive_schema:
+  hopshive_consistency_schema:
     database: "{{ cluster_metastore_database }}"
     state_schema: "{{ cluster_state_schema }}"
     inode_table: "{{ cluster_inode_table }}"
@@ -115,7 +115,7 @@ EXAMPLES = r"""
   run_once: true
 
 - name: Give back the stock schema
-  hopshive_schema:
+  hopshive_consistency_schema:
     state: absent
     login_unix_socket: /run/mysqld/mysqld.sock
   vars:

@@ -1,0 +1,1 @@
+hopshive_schema.py
