@@ -11,7 +11,9 @@ import yaml
 from ansible import context
 from ansible.errors import AnsibleError, AnsibleUndefinedVariable
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.text.converters import to_text
 from ansible.plugins.action import ActionBase
+from ansible.utils.collection_loader._collection_finder import _get_collection_playbook_path
 
 from hopshive.install.artifacts.product import product_names
 from hopshive.install.preflight.artifacts import tarball_fault
@@ -25,7 +27,10 @@ from hopshive.install.preflight.problem import report
 from hopshive.install.preflight.variables import BUNDLE, OWN_VARIABLES, SHARED, role_of
 from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
-ROLES = Path(__file__).parents[1] / "roles"
+# The repository, or the collection that is made of it.
+ROOT = next(directory for directory in Path(__file__).parents if (directory / "roles").is_dir())
+ROLES = ROOT / "roles"
+SITE = next(file for file in (ROOT / "site.yml", ROOT / "playbooks/site.yml") if file.is_file())
 # By role, besides the numbers of `cluster` and what the user set of it: read by a check, or asked with on a host. Those
 # of a component's role matter on the component's hosts alone.
 NEEDED = {
@@ -97,8 +102,10 @@ def _tags_of(entries: Any) -> set[str]:
 
 def _is_ours() -> bool:
     """Whether all playbooks that run are of this tree: one of a site that imports ours has tags of its own."""
-    playbooks = [Path(name).resolve() for name in context.CLIARGS.get("args", ())]
-    return all(playbook.is_relative_to(ROLES.parent) for playbook in playbooks)
+    # A playbook of a collection is named by the collection: hopshive.warehouse.site.
+    playbooks = [(_get_collection_playbook_path(name), name) for name in context.CLIARGS.get("args", ())]
+    paths = [Path(to_text(found[1]) if found else name).resolve() for found, name in playbooks]
+    return all(path.is_relative_to(ROOT) for path in paths)
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible has no types
@@ -196,14 +203,14 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible has no types
     def _tags(self) -> set[str]:
         """All tags of site.yml and its roles, and those that a playbook around it gave to this task."""
         found = {str(tag) for tag in self._task.tags}
-        for path in (ROLES.parent / "site.yml", *ROLES.glob("*/tasks/*.yml")):
+        for path in (SITE, *ROLES.glob("*/tasks/*.yml")):
             found |= _tags_of(self._loader.load_from_file(str(path), trusted_as_template=True))
         return found
 
     def _used(self, members: dict[str, tuple[str, ...]]) -> dict[str, set[str]]:
         """The roles of site.yml, each with the hosts that it runs on."""
         used: dict[str, set[str]] = {}
-        for play in self._loader.load_from_file(str(ROLES.parent / "site.yml")):
+        for play in self._loader.load_from_file(str(SITE)):
             # A place in a group, as in namenode[0], may be any host of it.
             named = [part.partition("[")[0] for part in play.get("hosts", "").split(":")]
             for role in play.get("roles", ()):
@@ -244,7 +251,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible has no types
             faults = validator.validate({name: copy.deepcopy(values[name])}).error_messages
             if faults and not options[name].get("no_log"):
                 invalid[name] = faults[0].rstrip(".")
-        if fault := tarball_fault(values.get("artifacts_tarballs"), product_names(ROLES.parent / "artifacts")):
+        if fault := tarball_fault(values.get("artifacts_tarballs"), product_names(ROOT / "artifacts")):
             invalid.setdefault("artifacts_tarballs", fault)
         if "cleaner" in placed and not broken:
             invalid = {**self._cleaner(templar, defaults, raw), **invalid}

@@ -8,11 +8,13 @@ from typing import Any
 from ansible.errors import AnsibleError, AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-from hopshive.install.artifacts.catalogue import DEFAULT_PYTHON, Catalogue, default_artifacts, default_cache
+from hopshive.install.artifacts.catalogue import DEFAULT_PYTHON, Catalogue, default_cache
 from hopshive.install.artifacts.errors import ArtifactError
 from hopshive.install.artifacts.python_env import PREFIX
 from hopshive.install.artifacts.tarball import parse_tarballs
 
+# Of the repository, or of the collection that is made of it.
+ARTIFACTS = next(path for directory in Path(__file__).parents if (path := directory / "artifacts").is_dir())
 DOCUMENTATION = """
 name: hopshive_product
 author: The hopshive authors
@@ -76,7 +78,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]
         self._variables = variables or {}
         try:
             catalogue = Catalogue(
-                artifacts=default_artifacts(),
+                artifacts=ARTIFACTS,
                 cache=Path(self._value("artifacts_cache_dir", str(default_cache()))).expanduser(),
                 tarballs=parse_tarballs(self._value("artifacts_tarballs", {})),
                 python_version=str(self._value("artifacts_python_version", DEFAULT_PYTHON)),
