@@ -21,6 +21,25 @@ def test_each_link_leads_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+def anchors(text: str) -> set[str]:
+    """The anchors of a page: of each heading as GitHub makes it, and those that stand in the text."""
+    headings = re.findall(r"(?m)^#+ (.+)$", re.sub(r"(?ms)^```.*?^```$", "", text))
+    names = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return names | set(re.findall(r'<a id="([^"]+)"', text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_each_anchor_is_there(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text())
+    pages = {target: (page.parent / target if target else page).read_text() for target, _ in links}
+    assert [f"{target}#{anchor}" for target, anchor in links if anchor not in anchors(pages[target])] == []
+
+
+def test_an_anchor_is_made_of_its_heading() -> None:
+    text = '# Tags of `site.yml`\n## A part: `--limit`\n```\n# none\n```\n<a id="text"></a>\n'
+    assert anchors(text) == {"tags-of-siteyml", "a-part---limit", "text"}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_each_make_target_exists(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
