@@ -153,12 +153,14 @@ class FileKind:
     """A kind of file: where its files are, how their texts are read, and the paths that do not read well yet.
 
     A path of `not_clean` is a file, or a folder with all that is in it. The list only shrinks.
+    `form`, if there is one, has complaints about a file that no single text shows, such as the width of its lines.
     """
 
     places: tuple[str, ...]
     suffix: str
     read: Callable[[Path], Iterable[Text]]
     not_clean: tuple[str, ...] = ()
+    form: Callable[[Path], Iterable[str]] | None = None
 
     def files(self) -> Iterator[Path]:
         for place in self.places:
@@ -168,7 +170,11 @@ class FileKind:
     def said(self) -> dict[Path, list[str]]:
         """The complaints about each file that has some."""
         # This module has the phrases as its table.
-        found = {path: list(complaints(self.read(path))) for path in self.files() if path != Path(__file__)}
+        found = {
+            path: [*complaints(self.read(path)), *(self.form(path) if self.form else ())]
+            for path in self.files()
+            if path != Path(__file__)
+        }
         return {path: said for path, said in found.items() if said}
 
     def excused(self, path: Path) -> str | None:

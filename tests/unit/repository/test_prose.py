@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.pages import cells, form_of, of_markdown, paragraphs, sentences, too_full, too_wide
 from tests.support.prose import PHRASES, ROOT, FileKind, Text, complaints, first_sentence, of_python
 
 if TYPE_CHECKING:
@@ -57,6 +58,29 @@ KINDS = {
             "tests/fuzz",
             "tests/support",
             "tools",
+        ),
+    ),
+    "pages": FileKind(
+        places=("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs"),
+        suffix=".md",
+        read=of_markdown,
+        form=form_of,
+        not_clean=(
+            "CONTRIBUTING.md",
+            "docs/answers.md",
+            "docs/availability.md",
+            "docs/cleaner.md",
+            "docs/consistency.md",
+            "docs/development.md",
+            "docs/glossary.md",
+            "docs/inventory.md",
+            "docs/job.md",
+            "docs/lab.md",
+            "docs/limits.md",
+            "docs/ndb.md",
+            "docs/pyspark.md",
+            "docs/troubleshooting.md",
+            "docs/variables.md",
         ),
     ),
 }
@@ -116,3 +140,24 @@ def test_a_long_comment_and_a_long_docstring_are_named(tmp_path: Path) -> None:
 def test_a_sentence_ends_at_its_mark() -> None:
     assert first_sentence("One `a. b` two. Three.\n\nFour") == "One `code` two."
     assert first_sentence("One\ntwo\n\nthree. Four") == "One\ntwo"
+
+
+def test_a_page_is_read_by_its_sentences() -> None:
+    text = (
+        "# A head\n\nOne `a. b` [two](x.md).\nThree.\n- Four\n  five.\n```\nno\n```\n<!-- no -->\n| six | `7 \\| 8` |\n"
+    )
+    assert list(paragraphs(text)) == [(3, "One `a. b` [two](x.md).\nThree."), (5, "Four\nfive.")]
+    assert list(cells(text)) == [(11, "six"), (11, "`code`")]
+    assert sentences("One `a. b` [two](x.md).\n**Three.** Four") == ["One `code` two.", "Three.", "Four"]
+
+
+def test_what_is_wrong_with_a_page_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(f"Short. Then\n{'word ' * 26}\n\n| {'word ' * 26}|\n")
+    assert [one.partition(": ")[0] for one in complaints(of_markdown(path))] == ["page.md:1", "page.md:4"]
+    wide = "word " * 25
+    text = f"{wide}\n{'x' * 130}\n```\n$ {wide}\n{wide}\n```\n{wide}\n| {wide} |\n"
+    assert [one.partition(": ")[0] for one in too_wide("page.md", text)] == ["page.md:1", "page.md:4", "page.md:7"]
+    assert list(too_full("page.md", "| One. Two. Three. | One. Two. Three. Four. |\n")) == [
+        "page.md:1: a cell of 4 sentences, 3 are the most"
+    ]
