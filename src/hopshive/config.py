@@ -27,6 +27,8 @@ DAY = 86400.0
 ANY = "*"
 # A pattern names at least that many directories: /tmp and /user hold more than scratch.
 LEAST_NAMED = 2
+# Sections of the file that had another name.
+RENAMED = {"cleaner": "garbage"}
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
@@ -97,7 +99,7 @@ class JournalConfig:
 
 
 @dataclass(frozen=True)
-class CleanerConfig:
+class GarbageConfig:
     """Garbage. Times in seconds."""
 
     # Follow the binary log of an SQL node of NDB Cluster, where what foreign keys delete stands.
@@ -134,7 +136,7 @@ class Config:
     hdfs: HdfsConfig = field(default_factory=HdfsConfig)
     mirror: MirrorConfig = field(default_factory=MirrorConfig)
     journal: JournalConfig = field(default_factory=JournalConfig)
-    cleaner: CleanerConfig = field(default_factory=CleanerConfig)
+    garbage: GarbageConfig = field(default_factory=GarbageConfig)
     metrics: MetricsConfig = field(default_factory=MetricsConfig)
 
     @property
@@ -209,6 +211,8 @@ def _made(cls: type[Any], content: Mapping[Any, object], path: Path, prefix: str
     hints = get_type_hints(cls)
     known = {item.name for item in fields(cls)}
     for name in content:
+        if name in RENAMED and not prefix:
+            raise ConfigError(f"{path}: the section {name} is called {RENAMED[name]} now: rename the section.")
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
             meant = f"did you mean {prefix}{near[0]}? " if near else ""
@@ -278,7 +282,7 @@ def _check(config: Config, path: Path) -> None:
     _check_addresses("hdfs.namenodes", config.hdfs.namenodes, path)
     _check_addresses("metastores", config.metastores, path)
     try:
-        check_scratch(config.cleaner.scratch)
+        check_scratch(config.garbage.scratch)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     if config.lease < 1:
@@ -306,12 +310,12 @@ def check_scratch(patterns: Sequence[str]) -> None:
         parts = pattern.split("/")[1:]
         named = [part for part in parts if part != ANY]
         if not pattern.startswith("/") or posixpath.normpath(pattern) != pattern or pattern.startswith("//"):
-            raise ConfigError(f"cleaner.scratch: {pattern} is not an absolute path without dots and double slashes.")
+            raise ConfigError(f"garbage.scratch: {pattern} is not an absolute path without dots and double slashes.")
         if any(ANY in part for part in named):
             raise ConfigError(
-                f"cleaner.scratch: {pattern}: an asterisk stands for a whole directory, as in /tmp/hive/*."
+                f"garbage.scratch: {pattern}: an asterisk stands for a whole directory, as in /tmp/hive/*."
             )
         if len(named) < LEAST_NAMED or parts[0] == ANY:
             raise ConfigError(
-                f"cleaner.scratch: {pattern} holds more than scratch: name two directories or more, as in /tmp/hive/*."
+                f"garbage.scratch: {pattern} holds more than scratch: name two directories or more, as in /tmp/hive/*."
             )

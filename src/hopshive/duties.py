@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hopshive.consistency import schema
 from hopshive.consistency.drops.work import DropsWork
-from hopshive.consistency.garbage.work import BinaryLogWork, CleanerWork
+from hopshive.consistency.garbage.work import BinaryLogWork, GarbageWork
 from hopshive.consistency.mirror.work import MirrorWork
 from hopshive.consistency.report import ReportWork
 from hopshive.daemon.worker import Duty
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Seconds between two questions for events while nothing happens: they cost next to nothing.
 EVENTS_POLL = 0.02
-# Seconds from a step of the cleaner that had nothing to do to the next; it knows itself what it has to look at when.
-CLEANER_POLL = 0.2
+# Seconds from a step of the garbage collector that had nothing to do to the next step.
+GARBAGE_POLL = 0.2
 # The same of the follower of the binary log, which waits itself for something to come.
 BINARY_LOG_POLL = 0.0
 # Seconds between two looks at HDFS itself.
@@ -33,8 +33,8 @@ DROPS_POLL = 1.0
 
 def duties(config: Config, metrics: Metrics) -> list[Duty]:
     """With the source `hopsfs` there are no NameNode's events to follow."""
-    found = [Duty("cleaner", CLEANER_POLL, lambda database: CleanerWork(config, database, metrics))]
-    if config.cleaner.binary_log:
+    found = [Duty("garbage", GARBAGE_POLL, lambda database: GarbageWork(config, database, metrics))]
+    if config.garbage.binary_log:
         found.append(Duty("binary-log", BINARY_LOG_POLL, lambda database: BinaryLogWork(database, metrics)))
     if config.source == "hdfs":
         poll = min(EVENTS_POLL, config.mirror.poll)

@@ -51,7 +51,7 @@ class Daemons:
                 lease=LEASE,
                 mirror={"grace": 0, "batch": 2 if ALL else 500},
                 # Collects what is garbage at its own time.
-                cleaner={"rate": 0},
+                garbage={"rate": 0},
             )
 
     @property

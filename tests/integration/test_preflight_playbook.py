@@ -229,6 +229,7 @@ def test_a_variable_of_the_sites_own_passes_when_it_is_named(site: Site) -> None
         ("cleaner_max_removals", 0, "cleaner_max_removals cannot be used (mirror.max_removals must be 1 or more; it is 0)"),
         ("cleaner_config_extra", {"mirror": {"btach": 1}}, "unknown setting mirror.btach: did you mean mirror.batch?"),
         ("cleaner_config_extra", {"mirror": {"grace": -1}}, "cleaner_config_extra cannot be used (mirror.grace must not be"),
+        ("cleaner_config_extra", {"cleaner": {"rate": 5}}, "cannot be used (the section cleaner is called garbage now"),
         ("server2_tez_queues", "{{ no_such_variable }}", "server2_tez_queues cannot be computed"),
     ],
 )  # fmt: skip

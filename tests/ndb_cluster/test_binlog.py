@@ -1,4 +1,4 @@
-"""The binary log of an SQL node as what drives the cleaner, with the source hopsfs on a real NDB Cluster."""
+"""The binary log of an SQL node as what drives the collector, with the source hopsfs on a real NDB Cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import yaml
 
 from hopshive.config import Config, HdfsConfig
 from hopshive.consistency import schema
-from hopshive.consistency.garbage import Cleaner
+from hopshive.consistency.garbage import Collector
 from hopshive.consistency.garbage.binlog import Follower, read_position
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, DatabaseUnavailable, Server, Transaction
@@ -122,11 +122,11 @@ class World:
 
     def collect(self) -> None:
         """What candidates tell of, with a clock that stands still: there is no sweep."""
-        cleaner = Cleaner(CONFIG, self.database, None, self.metrics, Clock())
+        collector = Collector(CONFIG, self.database, None, self.metrics, Clock())
         while self.candidates():
-            cleaner._look = 0.0
-            cleaner.step()
-        assert not cleaner.sweeping
+            collector._look = 0.0
+            collector.step()
+        assert not collector.sweeping
 
 
 @pytest.fixture
@@ -348,7 +348,7 @@ def daemon(world: World, directory: Path, name: str, **database: Any) -> Iterato
         "lease": 2.0,
         "database": {"metastore": NAME, "state": NAMES.state, "inodes": NAMES.inodes, **place},
         "hdfs": {"uris": URIS},
-        "cleaner": {"binary_log": True, "sweep_interval": 86400.0},
+        "garbage": {"binary_log": True, "sweep_interval": 86400.0},
         "metrics": {"port": 0},
     }
     config.write_text(yaml.safe_dump(content))

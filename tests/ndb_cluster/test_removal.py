@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from hopshive.consistency.garbage import GUARD, Cleaner
+from hopshive.consistency.garbage import GUARD, Collector
 from hopshive.consistency.garbage.orphans import read_orphans
 from hopshive.database import Contention, DatabaseUnavailable
 from tests.support.garbage_world import CONFIG, Clock
@@ -96,10 +96,10 @@ def test_what_another_deletes_meanwhile_is_told_and_collected(cluster: Ndb, worl
             time.sleep(0.1)
     # Else NDB leaves nothing out any more, and all of this can go.
     assert orphans(world).get("TBLS")
-    cleaner = Cleaner(CONFIG, world.database, None, clock=(clock := Clock()))
-    cleaner.begin_sweep()
+    collector = Collector(CONFIG, world.database, None, clock=(clock := Clock()))
+    collector.begin_sweep()
     for _ in range(3):
-        while cleaner.step():
+        while collector.step():
             pass
         clock.now += 2 * GUARD
     assert orphans(world) == {}

@@ -1,4 +1,4 @@
-"""Rows of a metastore as the metastore writes them, and a cleaner whose clock a test turns."""
+"""Rows of a metastore as the metastore writes them, and a collector whose clock a test turns."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from hopshive.config import CleanerConfig, Config, HdfsConfig
-from hopshive.consistency.garbage import Cleaner
+from hopshive.config import Config, GarbageConfig, HdfsConfig
+from hopshive.consistency.garbage import Collector
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, login, render
 from hopshive.database.locked import AGAIN
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CONFIG = Config(
     hdfs=HdfsConfig(uris=["hdfs://lab"], namenodes=["localhost:1"]),
-    cleaner=CleanerConfig(sweep_interval=3600.0, rate=1_000_000),
+    garbage=GarbageConfig(sweep_interval=3600.0, rate=1_000_000),
 )
 # Seconds after which what was locked is tried again, on any database.
 LATER = AGAIN + 1
@@ -183,35 +183,35 @@ class Rows:
 
 @dataclass
 class GarbageWorld:
-    """A metastore's database, a cleaner and its clock."""
+    """A metastore's database, a collector and its clock."""
 
     rows: Rows
     database: Database
     clock: Clock = field(default_factory=Clock)
     metrics: Metrics = field(default_factory=Metrics)
 
-    def cleaner(self, config: Config = CONFIG, database: Database | None = None, **cleaner: Any) -> Cleaner:
-        config = replace(config, cleaner=replace(config.cleaner, **cleaner))
-        return Cleaner(config, database or self.database, None, self.metrics, self.clock)
+    def collector(self, config: Config = CONFIG, database: Database | None = None, **settings: Any) -> Collector:
+        config = replace(config, garbage=replace(config.garbage, **settings))
+        return Collector(config, database or self.database, None, self.metrics, self.clock)
 
-    def settle(self, cleaner: Cleaner) -> None:
+    def settle(self, collector: Collector) -> None:
         """Candidates and one page after the other, without letting time pass."""
-        while cleaner.step():
+        while collector.step():
             pass
 
-    def collect(self, cleaner: Cleaner) -> None:
+    def collect(self, collector: Collector) -> None:
         """Candidates, and nothing else; those that somebody has locked stay."""
-        while self.rows.count("{state}.candidate") and cleaner.step():
+        while self.rows.count("{state}.candidate") and collector.step():
             pass
 
-    def sweep(self, cleaner: Cleaner, seconds: float = 400.0) -> None:
+    def sweep(self, collector: Collector, seconds: float = 400.0) -> None:
         """A sweep, and the second look at what it found."""
-        cleaner.begin_sweep()
-        self.settle(cleaner)
+        collector.begin_sweep()
+        self.settle(collector)
         self.clock.now += seconds
-        self.settle(cleaner)
+        self.settle(collector)
         self.clock.now += 1
-        self.settle(cleaner)
+        self.settle(collector)
 
     @contextmanager
     def session(self, lock_wait: int = 5) -> Iterator[pymysql.cursors.Cursor]:

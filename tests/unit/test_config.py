@@ -33,14 +33,14 @@ def test_each_setting_arrives(tmp_path: Path) -> None:
         LEAST
         + "source: hopsfs\nname: a\nlease: 3\ndatabase: {port: 3307, others: ['b:1'], inodes: fs.inodes, state: st}\n"
         "mirror: {grace: 1, rename_policy: follow, batch: 7}\njournal: {automatic: false}\n"
-        "cleaner: {scratch: [/tmp/hive, /tmp/tez], rate: 0}\nmetrics: {port: 0}\n",
+        "garbage: {scratch: [/tmp/hive, /tmp/tez], rate: 0}\nmetrics: {port: 0}\n",
     )
     assert (config.source, config.name, config.lease) == ("hopsfs", "a", 3.0)
     assert config.server().others == (("b", 1),)
     assert (config.database.port, config.names.inodes, config.names.state) == (3307, "fs.inodes", "st")
     assert (config.mirror.grace, config.mirror.rename_policy, config.mirror.batch) == (1.0, "follow", 7)
-    assert (config.journal.automatic, config.cleaner.scratch) == (False, ["/tmp/hive", "/tmp/tez"])  # noqa: S108
-    assert (config.cleaner.rate, config.metrics.port) == (0, 0)
+    assert (config.journal.automatic, config.garbage.scratch) == (False, ["/tmp/hive", "/tmp/tez"])  # noqa: S108
+    assert (config.garbage.rate, config.metrics.port) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,11 @@ def test_each_setting_arrives(tmp_path: Path) -> None:
         ("a: 'x\n", "is not YAML"),
         (
             LEAST + "mirrors: {}\n",
-            "unknown setting mirrors: did you mean mirror? Known settings: cleaner, database, hdfs",
+            "unknown setting mirrors: did you mean mirror? Known settings: database, garbage, hdfs",
+        ),
+        (
+            LEAST + "cleaner: {rate: 0}\n",
+            "hopshive.yml: the section cleaner is called garbage now: rename the section.",
         ),
         (
             LEAST + "mirror: {gracce: 1}\n",
@@ -81,8 +85,8 @@ def test_each_setting_arrives(tmp_path: Path) -> None:
         (LEAST + "lease: .inf\n", "lease is a number; it is inf"),
         (LEAST + "name: 5\n", "name is a text; it is 5"),
         (LEAST + "journal: {automatic: 1}\n", "journal.automatic is true or false; it is 1"),
-        (LEAST + "cleaner: {scratch: /tmp}\n", "cleaner.scratch is a list of texts; it is '/tmp'"),
-        (LEAST + "cleaner: {scratch: [5]}\n", "cleaner.scratch is a list of texts; it is [5]"),
+        (LEAST + "garbage: {scratch: /tmp}\n", "garbage.scratch is a list of texts; it is '/tmp'"),
+        (LEAST + "garbage: {scratch: [5]}\n", "garbage.scratch is a list of texts; it is [5]"),
         (LEAST + "database: {port: 70000}\n", "database.port is a port, 1 to 65535; it is 70000"),
         (LEAST + "database: {port: 0}\n", "database.port is a port, 1 to 65535; it is 0"),
         (LEAST + "database: {others: [sql2]}\n", "database.others: sql2 is not host:port"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # What a directory stands for, each with its key.
 OWNERS: Mapping[str, str] = {"DBS": "DB_ID", "TBLS": "TBL_ID", "PARTITIONS": "PART_ID"}
-# Many descriptors may refer to one of these; the cleaner collects them when none does.
+# Many descriptors may refer to one of these; the garbage collector deletes them when none does.
 SHARED = ("CDS", "SERDES", "SKEWED_STRING_LIST")
 # Columns of SDS that bind it to an inode: of the moment, and made anew for a row that comes back.
 BINDING = ("PARTITION_ID", "PARENT_ID", "NAME")

@@ -56,7 +56,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "setting": ({"lease": 0}, r"wrong\.yml: lease must be a second or more; it is 0"),
     "password": ({"database": {"user": "guest", "password_file": "PASSWORD"}}, "Access denied for user 'guest'"),
     "source": ({"source": "hopsfs"}, "made for the inode source hdfs, and now it is to be hopsfs. Nothing was changed"),
-    "scratch": ({"cleaner": {"scratch": ["/"]}}, r"wrong\.yml: cleaner\.scratch: / holds more than scratch"),
+    "scratch": ({"garbage": {"scratch": ["/"]}}, r"wrong\.yml: garbage\.scratch: / holds more than scratch"),
     "namenode": (
         (
             "UPDATE {state}.setting SET value = REVERSE(value) WHERE name = 'block_pool'",

@@ -563,6 +563,15 @@ def test_a_setting_of_the_extra_ones_is_the_extra_ones_fault() -> None:
     assert config_faults(content, CLEANER_TEMPLATES, {"mirror": {"grace": -5}}).keys() == {"cleaner_config_extra"}
 
 
+def test_a_section_s_old_name_is_the_extra_ones_fault() -> None:
+    extra = {"cleaner": {"rate": 5}, "mirror": {"grace": -5}}
+    found = config_faults({**CLEANER, **extra}, CLEANER_TEMPLATES, {"cleaner": {"rate": 5}})
+    assert found == {
+        "cleaner_config_extra": "the section cleaner is called garbage now: rename the section",
+        "cleaner_grace": "mirror.grace must not be negative; it is -5",
+    }
+
+
 def test_a_number_in_quotes_is_a_number() -> None:
     assert errors(inventory(given={"all": {"cluster_metastore_port": "9084"}})) == []
 

@@ -327,7 +327,7 @@ def _end(server: Server) -> Position:
         if "ndb_log_bin" not in variables:
             raise Refused(
                 f"{server.place[0].upper()}{server.place[1:]} is no SQL node of NDB Cluster, and what foreign keys delete stands"
-                " in no other binary log: set cleaner.binary_log to false."
+                " in no other binary log: set garbage.binary_log to false."
             )
         said = {"ON": "1", "OFF": "0"}
         for name, wanted in SETTINGS.items():

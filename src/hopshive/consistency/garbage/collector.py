@@ -1,4 +1,4 @@
-"""The cleaner: when garbage is looked for, how fast it goes, and what is told of it.
+"""The collector: when garbage is looked for, how fast it goes, and what is told of it.
 
 Candidates of a removal stand in {state}.candidate and are collected at once: the removal knows that what they belonged to has
 gone. Everything else is found by a sweep over whole tables, a page at a time, and is collected only if it is garbage still
@@ -95,7 +95,7 @@ class _Waiting:
     keys: list[Any]
 
 
-class Cleaner:
+class Collector:
     """Collects garbage, a little with each `step`. For the thread that has the database and the NameNode.
 
     Raises ConfigError for scratch directories that cannot be meant. With a rate of 0 it does nothing.
@@ -110,7 +110,7 @@ class Cleaner:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._whole = config
-        self._config = config.cleaner
+        self._config = config.garbage
         self._source = config.source
         self._guard = {False: GUARD, True: max(GUARD, config.mirror.rename_grace)}
         self._database = database
@@ -118,13 +118,13 @@ class Cleaner:
         self._metrics = metrics
         self._clock = clock
         self._scratch = None
-        if config.cleaner.scratch and namenode is not None:
-            self._scratch = Scratch(config.cleaner.scratch, config.file_system, namenode, database)
+        if config.garbage.scratch and namenode is not None:
+            self._scratch = Scratch(config.garbage.scratch, config.file_system, namenode, database)
         self._subjects: list[Subject] = []
-        self._budget = float(config.cleaner.rate)
+        self._budget = float(config.garbage.rate)
         self._filled = clock()
         self._paused = self._look = self._next_short = self._next_scratch = clock()
-        self._next_sweep = clock() + min(FIRST, config.cleaner.sweep_interval)
+        self._next_sweep = clock() + min(FIRST, config.garbage.sweep_interval)
         self._inodes = Inodes() if config.source == "hdfs" else None
         self._inodes_after: Any = None
         self._asked = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hopshive.consistency.garbage.binlog import Follower
-from hopshive.consistency.garbage.collector import Cleaner
+from hopshive.consistency.garbage.collector import Collector
 from hopshive.daemon.request import Doing, RequestFailed
 from hopshive.daemon.worker import Work
 from hopshive.wording import counted
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from hopshive.database import Database
 
 
-class CleanerWork(Work):
+class GarbageWork(Work):
     """Collects garbage."""
 
     def __init__(self, config: Config, database: Database, metrics: Metrics) -> None:
         self._config = config
         self._metrics = metrics
         self._namenode = config.namenode() if config.namenodes else None
-        self._cleaner = Cleaner(config, database, self._namenode, metrics)
+        self._collector = Collector(config, database, self._namenode, metrics)
 
     def step(self) -> bool:
         """A little."""
-        return self._cleaner.step()
+        return self._collector.step()
 
     def close(self) -> None:
         """End the connection to the NameNode."""
@@ -43,11 +43,11 @@ class CleanerWork(Work):
 
     def _collect(self, _: Mapping[str, Any]) -> Doing:
         """Sweep once; steps in between do it."""
-        if not self._config.cleaner.rate:
-            raise RequestFailed("The cleaner is switched off: cleaner.rate is 0.")
+        if not self._config.garbage.rate:
+            raise RequestFailed("The garbage collection is switched off: garbage.rate is 0.")
         before = self._collected()
-        self._cleaner.begin_sweep()
-        while self._cleaner.sweeping:
+        self._collector.begin_sweep()
+        while self._collector.sweeping:
             yield round(self._collected() - before), 0
         return f"Collected {counted(self._collected() - before, 'row')}."
 

@@ -43,7 +43,7 @@ def config_faults(content: object, templates: Mapping[str, object], extra: objec
 
 
 def _is_about(text: str, setting: str) -> bool:
-    return re.match(rf"(unknown setting )?{re.escape(setting)}(?![\w.])", text) is not None
+    return re.match(rf"(unknown setting |the section )?{re.escape(setting)}(?![\w.])", text) is not None
 
 
 def _names(settings: object, prefix: str = "") -> Iterator[str]:

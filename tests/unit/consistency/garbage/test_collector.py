@@ -94,7 +94,7 @@ def test_a_sweep_collects_each_kind_with_its_parts(world: GarbageWorld) -> None:
         "INSERT INTO MV_CREATION_METADATA VALUES (15, 'hive', 'd', 'gone', '', 0)",
         "INSERT INTO MV_TABLES_USED (MV_CREATION_METADATA_ID, TBL_ID) VALUES (15, 1)",
     )
-    world.sweep(world.cleaner())
+    world.sweep(world.collector())
     for table in (
         "CDS",
         "COLUMNS_V2",
@@ -122,7 +122,7 @@ def test_a_descriptor_sets_free_what_it_referred_to(world: GarbageWorld) -> None
         "INSERT INTO SKEWED_COL_VALUE_LOC_MAP VALUES (3, 5, 'hdfs://lab/w/x')",
     )
     rows.candidates(SDS=3)
-    world.settle(world.cleaner(rate=1_000_000))
+    world.settle(world.collector(rate=1_000_000))
     assert [rows.count(table) for table in ("SDS", "CDS", "SERDES", "SKEWED_STRING_LIST", "{state}.candidate")] == [
         0
     ] * 5
@@ -166,9 +166,9 @@ def test_each_reference_protects(world: GarbageWorld, table: str, reference: str
         rows.run(reference)
     if how == "candidate":
         rows.candidates(CDS=7, SERDES=8, SKEWED_STRING_LIST=9)
-        world.settle(world.cleaner())
+        world.settle(world.collector())
     else:
-        world.sweep(world.cleaner())
+        world.sweep(world.collector())
     assert rows.count(table) == 1
     assert rows.count("{state}.candidate") == 0
 
@@ -186,9 +186,9 @@ def test_a_descriptor_stays_with_its_owner(world: GarbageWorld, owner: str) -> N
     else:
         rows.run("UPDATE DBS SET SD_ID = -1")
     rows.candidates(SDS=-1 if owner == "database" else 1)
-    cleaner = world.cleaner()
-    world.settle(cleaner)
-    world.sweep(cleaner)
+    collector = world.collector()
+    world.settle(collector)
+    world.sweep(collector)
     assert rows.count("SDS") == 1
     assert rows.count("DBS") == 1
 
@@ -196,7 +196,7 @@ def test_a_descriptor_stays_with_its_owner(world: GarbageWorld, owner: str) -> N
 def test_the_descriptor_of_a_dropped_database_goes_without_a_sweep(world: GarbageWorld) -> None:
     """Also if its directory stays, so that no event tells of it."""
     rows = world.rows
-    cleaner = world.cleaner()
+    collector = world.collector()
     for db in (5, 6):
         rows.database(db, f"d{db}")
         rows.descriptor(-db)
@@ -205,12 +205,12 @@ def test_the_descriptor_of_a_dropped_database_goes_without_a_sweep(world: Garbag
             f"INSERT INTO {{inodes}} VALUES (16385, 16385, 'd{db}.db', {db})",
             f"UPDATE SDS SET PARTITION_ID = 16385, PARENT_ID = 16385, NAME = 'd{db}.db' WHERE SD_ID = {-db}",
         )
-    world.settle(cleaner)
+    world.settle(collector)
     assert rows.ids("SDS") == [-6, -5]
     rows.run("DELETE FROM DBS WHERE DB_ID = 5")
     for _ in range(2):
         world.clock.now += cleaning.SHORT_LOOK
-        world.settle(cleaner)
+        world.settle(collector)
     assert rows.ids("SDS") == [-6]
     assert rows.run("SELECT id FROM {inodes}") == [(6,)]
     with world.database.reading() as tx:
@@ -223,7 +223,7 @@ def test_metadata_of_a_materialized_view_stays_with_it(world: GarbageWorld) -> N
     rows.table(1, None, "v", kind="MATERIALIZED_VIEW")
     rows.run("INSERT INTO MV_CREATION_METADATA VALUES (1, 'hive', 'd', 'v', '', 0), (2, 'other', 'd', 'v', '', 0)")
     rows.candidates(MV_CREATION_METADATA=1)
-    world.sweep(world.cleaner())
+    world.sweep(world.collector())
     assert rows.ids("MV_CREATION_METADATA") == [1]
 
 
@@ -240,7 +240,7 @@ def test_what_a_dropped_table_leaves_is_gone_after_a_sweep(world: GarbageWorld) 
         rows.partition(part, 1, part)
     rows.run("DELETE FROM DBS")
     assert rows.count("SDS") == 7
-    world.sweep(world.cleaner())
+    world.sweep(world.collector())
     assert [rows.count(table) for table in ("SDS", "CDS", "SERDES", "COLUMNS_V2", "SERDE_PARAMS", "SD_PARAMS")] == [
         0
     ] * 6
@@ -270,7 +270,7 @@ def test_directories_without_descriptors_go_with_those_above_them(world: Garbage
         world, (16385, "w", 2), (2, "d.db", 3), (3, "t", 4), (3, "gone", 5), (2, "e.db", 6), (6, "x", 7), (7, "y", 8)
     )
     _bind(world, 1, 3, "t")
-    world.sweep(world.cleaner())
+    world.sweep(world.collector())
     assert _inode_ids(world) == [2, 3, 4]
     assert world.rows.count("TBLS") == 1
 
@@ -287,15 +287,15 @@ def test_what_a_dropped_table_does_not_need_any_more_goes_without_a_sweep(
         rows.descriptor(number)
         rows.table(number, number)
         _bind(world, number, 2, f"t{number}")
-    cleaner = world.cleaner()
-    world.settle(cleaner)
+    collector = world.collector()
+    world.settle(collector)
     rows.run("DELETE FROM TBLS WHERE TBL_ID IN (4, 7)", "DELETE FROM SDS WHERE SD_ID IN (4, 7)")
     looks = 0
     while _inode_ids(world) != [2, 3, 5, 6]:
         looks += 1
         assert looks <= 4
         world.clock.now += cleaning.SHORT_LOOK
-        world.settle(cleaner)
+        world.settle(collector)
     assert rows.count("TBLS") == rows.count("SDS") == 3
 
 
@@ -305,16 +305,16 @@ def test_a_moved_directory_keeps_both_of_its_names_until_nothing_lies_beneath(wo
     world.rows.table(1, 1)
     _inodes(world, (16385, "old", 2), (16385, "new", 2), (2, "t", 3), (2, ".snapshot", -4), (-4, "s", -5))
     _bind(world, 1, 2, "t")
-    world.sweep(world.cleaner())
+    world.sweep(world.collector())
     assert _inode_ids(world) == [2, 2, 3]
     world.rows.run("UPDATE SDS SET PARTITION_ID = NULL, PARENT_ID = NULL, NAME = NULL")
-    world.sweep(world.cleaner())
+    world.sweep(world.collector())
     assert _inode_ids(world) == []
 
 
 def test_the_file_systems_own_inodes_are_not_ours(world: GarbageWorld) -> None:
     _inodes(world, (1, "w", 2))
-    world.sweep(world.cleaner(replace(CONFIG, source="hopsfs")))
+    world.sweep(world.collector(replace(CONFIG, source="hopsfs")))
     assert _inode_ids(world) == [2]
 
 
@@ -323,52 +323,52 @@ def test_the_file_systems_own_inodes_are_not_ours(world: GarbageWorld) -> None:
 
 def test_a_sweep_deletes_only_what_it_saw_twice(world: GarbageWorld) -> None:
     world.rows.columns(1)
-    cleaner = world.cleaner()
-    cleaner.begin_sweep()
-    world.settle(cleaner)
+    collector = world.collector()
+    collector.begin_sweep()
+    world.settle(collector)
     world.clock.now += GUARD - 1
-    world.settle(cleaner)
+    world.settle(collector)
     assert world.rows.count("CDS") == 1
     world.clock.now += 2
-    world.settle(cleaner)
+    world.settle(collector)
     assert world.rows.count("CDS") == 0
 
 
 def test_what_is_referred_to_between_the_two_looks_stays(world: GarbageWorld) -> None:
     world.rows.columns(1)
-    cleaner = world.cleaner()
-    cleaner.begin_sweep()
-    world.settle(cleaner)
+    collector = world.collector()
+    collector.begin_sweep()
+    world.settle(collector)
     world.rows.database()
     world.rows.descriptor(1, cd=1)
     world.rows.table(1, 1)
     world.clock.now += 2 * GUARD
-    world.settle(cleaner)
+    world.settle(collector)
     assert world.rows.count("CDS") == 1
 
 
 @pytest.mark.parametrize(("interval", "first"), [(3600.0, cleaning.FIRST), (5.0, 5.0)])
 def test_who_takes_over_catches_up_before_it_sweeps(world: GarbageWorld, interval: float, first: float) -> None:
     world.rows.columns(1)
-    cleaner = world.cleaner(replace(CONFIG, cleaner=replace(CONFIG.cleaner, sweep_interval=interval)))
-    world.settle(cleaner)
+    collector = world.collector(replace(CONFIG, garbage=replace(CONFIG.garbage, sweep_interval=interval)))
+    world.settle(collector)
     world.clock.now += first - 1
-    world.settle(cleaner)
-    assert not cleaner.sweeping
+    world.settle(collector)
+    assert not collector.sweeping
     world.clock.now += 1
-    world.settle(cleaner)
-    assert cleaner.sweeping
+    world.settle(collector)
+    assert collector.sweeping
 
 
 def test_the_sweep_begins_again_after_its_interval(world: GarbageWorld) -> None:
-    cleaner = world.cleaner()
-    world.sweep(cleaner)
+    collector = world.collector()
+    world.sweep(collector)
     world.rows.columns(1)
-    world.settle(cleaner)
-    assert not cleaner.sweeping
+    world.settle(collector)
+    assert not collector.sweeping
     world.clock.now += 3600
-    world.settle(cleaner)
-    assert cleaner.sweeping
+    world.settle(collector)
+    assert collector.sweeping
 
 
 # --- who writes meanwhile ---------------------------------------------------------------------------------------------
@@ -385,13 +385,13 @@ NEW_TABLE = (
 def test_an_object_that_is_being_made_is_not_seen(world: GarbageWorld) -> None:
     """CREATE TABLE: columns first, the descriptor later, the table last, one transaction."""
     world.rows.database()
-    cleaner = world.cleaner()
+    collector = world.collector()
     with world.session() as session:
         for statement in ("INSERT INTO CDS VALUES (50)", NEW_SD.format(cd=50), NEW_TABLE):
             session.execute(statement)
-            world.sweep(cleaner)
+            world.sweep(collector)
         session.connection.commit()
-    world.sweep(cleaner)
+    world.sweep(collector)
     assert [world.rows.count(table) for table in ("CDS", "SDS", "TBLS")] == [1, 1, 1]
 
 
@@ -400,10 +400,10 @@ def test_candidates_that_a_removal_is_writing_hold_up_no_others(world: GarbageWo
         f"INSERT INTO CDS SELECT seq FROM {numbers(1, 400)}",
         "INSERT INTO {state}.candidate SELECT 'CDS', CD_ID FROM CDS",
     )
-    cleaner = world.cleaner()
+    collector = world.collector()
     with world.session() as session:
         session.execute(f"INSERT INTO {world.rows.metastore.names.state}.candidate VALUES ('CDS', 2000), ('CDS', 0)")
-        assert cleaner.step()
+        assert collector.step()
         assert world.rows.count("CDS") == 0
         session.connection.rollback()
 
@@ -414,17 +414,17 @@ def test_an_uncommitted_reference_keeps_a_candidate_for_later(world: GarbageWorl
     world.rows.columns(2)
     world.rows.candidates(CDS=1)
     world.rows.run("INSERT INTO {state}.candidate VALUES ('CDS', 2)")
-    cleaner = world.cleaner()
+    collector = world.collector()
     with world.session() as session:
         session.execute(NEW_SD.format(cd=1))
-        world.settle(cleaner)
+        world.settle(collector)
         # The other one did not have to wait for it.
         assert world.rows.ids("CDS") == [1]
         assert world.rows.count("{state}.candidate") == 1
         session.execute(NEW_TABLE)
         session.connection.commit()
     world.clock.now += LATER
-    world.settle(cleaner)
+    world.settle(collector)
     assert world.rows.ids("CDS") == [1]
     assert world.rows.count("{state}.candidate") == 0
 
@@ -432,13 +432,13 @@ def test_an_uncommitted_reference_keeps_a_candidate_for_later(world: GarbageWorl
 def test_an_uncommitted_reference_that_is_rolled_back_does_not_save_it(world: GarbageWorld) -> None:
     world.rows.columns(1)
     world.rows.candidates(CDS=1)
-    cleaner = world.cleaner()
+    collector = world.collector()
     with world.session() as session:
         session.execute(NEW_SD.format(cd=1))
-        world.settle(cleaner)
+        world.settle(collector)
         session.connection.rollback()
     world.clock.now += LATER
-    world.settle(cleaner)
+    world.settle(collector)
     assert world.rows.count("CDS") == 0
 
 
@@ -447,11 +447,11 @@ def test_a_drop_that_is_not_committed_keeps_what_it_would_leave(world: GarbageWo
     world.rows.columns(1)
     world.rows.descriptor(1, cd=1)
     world.rows.table(1, 1)
-    cleaner = world.cleaner()
+    collector = world.collector()
     with world.session() as session:
         session.execute("DELETE FROM TBLS")
         session.execute("DELETE FROM SDS")
-        world.sweep(cleaner)
+        world.sweep(collector)
         session.connection.rollback()
     assert [world.rows.count(table) for table in ("CDS", "SDS", "TBLS")] == [1, 1, 1]
 
@@ -460,15 +460,15 @@ def test_a_table_that_takes_an_orphaned_descriptor_is_not_deleted_with_it(world:
     """TBLS cascades from SDS: deleting the descriptor under a new table would delete the table, without any error."""
     world.rows.database()
     world.rows.descriptor(50)
-    cleaner = world.cleaner()
-    world.settle(cleaner)
+    collector = world.collector()
+    world.settle(collector)
     world.clock.now += 2 * GUARD
     with world.session() as session:
         session.execute(NEW_TABLE)
-        world.settle(cleaner)
+        world.settle(collector)
         session.connection.commit()
     world.clock.now += LATER
-    world.settle(cleaner)
+    world.settle(collector)
     assert [world.rows.count(table) for table in ("SDS", "TBLS")] == [1, 1]
 
 
@@ -488,7 +488,7 @@ class Interrupted(Exception):
 def test_an_interruption_at_any_statement_loses_nothing(world: GarbageWorld) -> None:
     _removed(world)
     database = Watched(world.rows.metastore)
-    world.collect(world.cleaner(database=database))
+    world.collect(world.collector(database=database))
     database.close()
     total = database.statements
     assert total > 10
@@ -501,15 +501,15 @@ def test_an_interruption_at_any_statement_loses_nothing(world: GarbageWorld) -> 
         _removed(world)
         database = Watched(world.rows.metastore, interrupt)
         with pytest.raises(Interrupted):
-            world.collect(world.cleaner(database=database))
+            world.collect(world.collector(database=database))
         database.close()
-        world.collect(world.cleaner())
+        world.collect(world.collector())
         left = [world.rows.count(table) for table in ("SDS", "CDS", "SERDES", "SD_PARAMS", "COLUMNS_V2")]
         assert left == [0] * 5, at
 
 
 def test_a_table_and_its_descriptor_stand_or_fall_together_whenever_the_writer_comes(world: GarbageWorld) -> None:
-    """A table is made on a descriptor that is being collected: before each statement of the cleaner in turn."""
+    """A table is made on a descriptor that is being collected: before each statement of the collector in turn."""
     outcomes = set()
     for at in range(100):
         threads: list[threading.Thread] = []
@@ -530,7 +530,7 @@ def test_a_table_and_its_descriptor_stand_or_fall_together_whenever_the_writer_c
             if number == at:
                 threads.append(threading.Thread(target=write))
                 threads[0].start()
-                # Long enough to be done, unless it has to wait for the cleaner.
+                # Long enough to be done, unless it has to wait for the collector.
                 threads[0].join(0.1)
 
         world.rows.clear()
@@ -538,13 +538,13 @@ def test_a_table_and_its_descriptor_stand_or_fall_together_whenever_the_writer_c
         world.rows.descriptor(50)
         world.rows.candidates(SDS=50)
         database = Watched(world.rows.metastore, begin)
-        world.collect(world.cleaner(database=database))
+        world.collect(world.collector(database=database))
         database.close()
         if not threads:
             break
         threads[0].join()
         world.clock.now += LATER
-        world.collect(world.cleaner())
+        world.collect(world.collector())
         assert world.rows.count("TBLS") == world.rows.count("SDS"), at
         outcomes.add(world.rows.count("TBLS"))
     assert outcomes == {0, 1}
@@ -560,16 +560,16 @@ def test_a_writer_waits_for_a_batch_only_as_long_as_it_lasts(world: GarbageWorld
         f"INSERT INTO CDS SELECT seq FROM {numbers(100, 5100)}",
         "INSERT INTO {state}.candidate SELECT 'CDS', CD_ID FROM CDS",
     )
-    cleaner = world.cleaner()
+    collector = world.collector()
     with world.session(lock_wait=1) as session:
         session.execute(NEW_SD.format(cd=1))
         session.execute(NEW_TABLE)
-        world.settle(cleaner)
-        # Nor does the cleaner wait for the row that it has locked.
+        world.settle(collector)
+        # Nor does the collector wait for the row that it has locked.
         assert world.rows.ids("CDS") == [1]
         session.connection.commit()
     world.clock.now += LATER
-    world.settle(cleaner)
+    world.settle(collector)
     assert world.rows.ids("CDS") == [1]
 
 
@@ -582,7 +582,7 @@ def test_a_fence_that_falls_rolls_the_batch_back(world: GarbageWorld) -> None:
     world.rows.candidates(CDS=1)
     database = world.rows.metastore.database(Fallen())
     with pytest.raises(LostLease):
-        world.settle(world.cleaner(database=database))
+        world.settle(world.collector(database=database))
     database.close()
     assert world.rows.count("CDS") == 1
     assert world.rows.count("{state}.candidate") == 1
@@ -596,9 +596,9 @@ def test_the_rate_holds_on_average(world: GarbageWorld) -> None:
         f"INSERT INTO CDS SELECT seq FROM {numbers(1, 3000)}",
         "INSERT INTO {state}.candidate SELECT 'CDS', CD_ID FROM CDS",
     )
-    cleaner = world.cleaner(rate=100)
+    collector = world.collector(rate=100)
     for seconds in range(12):
-        world.settle(cleaner)
+        world.settle(collector)
         assert 3000 - world.rows.count("CDS") <= 100 * seconds + cleaning.BATCH
         world.clock.now += 1
     assert 3000 - world.rows.count("CDS") >= 1000
@@ -607,9 +607,9 @@ def test_the_rate_holds_on_average(world: GarbageWorld) -> None:
 def test_a_rate_of_nothing_stops_it(world: GarbageWorld) -> None:
     world.rows.columns(1)
     world.rows.candidates(CDS=1)
-    cleaner = world.cleaner(rate=0)
-    cleaner.begin_sweep()
-    assert not cleaner.step()
+    collector = world.collector(rate=0)
+    collector.begin_sweep()
+    assert not collector.step()
     assert world.rows.count("CDS") == 1
 
 
@@ -640,7 +640,7 @@ def test_a_large_table_is_swept_in_bounded_transactions(world: GarbageWorld, mon
         most[what] = max(most[what], number)
 
     database = Watched(rows.metastore, after=after)
-    world.sweep(world.cleaner(database=database))
+    world.sweep(world.collector(database=database))
     database.close()
     assert rows.count("SDS") == rows.count("SERDES") + 1 == 18001
     assert most["read"] <= 1000
@@ -663,18 +663,18 @@ def test_garbage_is_counted_by_table(world: GarbageWorld) -> None:
 
 def test_metrics_tell_what_was_found_and_collected(world: GarbageWorld) -> None:
     world.rows.columns(1)
-    cleaner = world.cleaner()
-    cleaner.begin_sweep()
-    world.settle(cleaner)
+    collector = world.collector()
+    collector.begin_sweep()
+    world.settle(collector)
     registry = world.metrics.registry
     assert registry.get_sample_value("hopshive_garbage", {"table": "CDS"}) == 1
     world.clock.now += 2 * GUARD
-    world.settle(cleaner)
+    world.settle(collector)
     assert registry.get_sample_value("hopshive_garbage", {"table": "CDS"}) == 0
     assert registry.get_sample_value("hopshive_garbage_collected_total", {"table": "COLUMNS_V2"}) == 2
 
 
 def test_candidates_that_nobody_knows_are_forgotten(world: GarbageWorld) -> None:
     world.rows.candidates(NOTHING=1, CDS=5)
-    world.settle(world.cleaner())
+    world.settle(world.collector())
     assert world.rows.count("{state}.candidate") == 0

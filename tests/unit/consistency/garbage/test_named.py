@@ -47,7 +47,7 @@ def _left(world: GarbageWorld) -> list[int]:
 
 def test_what_a_table_left_goes(world: GarbageWorld) -> None:
     world.rows.run(*LEFT)
-    world.sweep(world.cleaner())
+    world.sweep(world.collector())
     assert _left(world) == [0] * 6
 
 
@@ -67,7 +67,7 @@ def test_what_a_table_left_goes(world: GarbageWorld) -> None:
 def test_a_name_that_is_alive_is_spared(world: GarbageWorld, sign: str) -> None:
     world.rows.run(*LEFT, *sign.split("; "))
     before = _left(world)
-    world.sweep(world.cleaner())
+    world.sweep(world.collector())
     assert _left(world) == before
 
 
@@ -75,20 +75,20 @@ def test_another_table_keeps_its_state(world: GarbageWorld) -> None:
     world.rows.table(1, None, "u")
     world.rows.run(*LEFT, *(statement.replace("'t'", "'u'").replace("(1, 'd'", "(11, 'd'").replace("(2, 'd'", "(12, 'd'")
                             for statement in LEFT))  # fmt: skip
-    world.sweep(world.cleaner())
+    world.sweep(world.collector())
     assert _left(world) == [2, 1, 1, 1, 2, 1]
 
 
 def test_names_wait_as_long_as_a_rename_may_take(world: GarbageWorld) -> None:
     """TxnHandler commits the new name first, ObjectStore later."""
     world.rows.run(LEFT[0])
-    cleaner = world.cleaner()
-    world.settle(cleaner)
+    collector = world.collector()
+    world.settle(collector)
     world.clock.now += GUARD + 1
-    world.settle(cleaner)
+    world.settle(collector)
     assert world.rows.count("NEXT_WRITE_ID") == 1
     world.clock.now += CONFIG.mirror.rename_grace
-    world.settle(cleaner)
+    world.settle(collector)
     assert world.rows.count("NEXT_WRITE_ID") == 0
 
 
@@ -120,8 +120,8 @@ def test_without_a_counter_none_is_left_behind(world: GarbageWorld) -> None:
 def test_a_write_id_that_is_being_allocated_is_waited_for(world: GarbageWorld, counter: bool) -> None:
     """CREATE TABLE AS SELECT under a dead name, in the order of AllocateTableWriteIdsFunction."""
     world.rows.run(*(LEFT if counter else LEFT[1:]), TXN.format("o").replace("(7,", "(20,"))
-    cleaner = world.cleaner()
-    world.settle(cleaner)
+    collector = world.collector()
+    world.settle(collector)
     world.clock.now += 1000
     with world.session() as session:
         if counter:
@@ -131,14 +131,14 @@ def test_a_write_id_that_is_being_allocated_is_waited_for(world: GarbageWorld, c
             session.execute("UPDATE NEXT_WRITE_ID SET NWI_NEXT = 9")
         else:
             session.execute("INSERT INTO NEXT_WRITE_ID VALUES ('d', 't', 9)")
-        worker = threading.Thread(target=world.settle, args=(cleaner,))
+        worker = threading.Thread(target=world.settle, args=(collector,))
         worker.start()
         worker.join(0.2)
         session.execute("INSERT INTO TXN_TO_WRITE_ID VALUES (20, 'd', 't', 8)")
         session.connection.commit()
         worker.join()
     world.clock.now += LATER
-    world.settle(cleaner)
+    world.settle(collector)
     assert world.rows.run("SELECT NWI_NEXT FROM NEXT_WRITE_ID") == [(9,)]
     assert world.rows.count("TXN_TO_WRITE_ID") == 3
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.config import CleanerConfig, Config, ConfigError, HdfsConfig, check_scratch
-from hopshive.consistency.garbage import Cleaner
+from hopshive.config import Config, ConfigError, GarbageConfig, HdfsConfig, check_scratch
+from hopshive.consistency.garbage import Collector
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, LostLease
 from hopshive.errors import Refused
@@ -98,12 +98,12 @@ def files(hdfs: Hdfs) -> Iterator[Files]:
 def _clean(rows: Rows, files: Files, *scratch: str, database: Database | None = None) -> Metrics:
     config = Config(
         hdfs=HdfsConfig(uris=["hdfs://lab"], namenodes=["localhost:1"]),
-        cleaner=CleanerConfig(scratch=list(scratch) or ["/tmp/hive/*"], scratch_age=WEEK),
+        garbage=GarbageConfig(scratch=list(scratch) or ["/tmp/hive/*"], scratch_age=WEEK),
     )
     metrics = Metrics()
     database = database or rows.metastore.database()
-    cleaner = Cleaner(config, database, files.namenode, metrics, Clock())
-    while cleaner.step():
+    collector = Collector(config, database, files.namenode, metrics, Clock())
+    while collector.step():
         pass
     database.close()
     return metrics
