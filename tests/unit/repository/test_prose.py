@@ -68,7 +68,6 @@ KINDS = {
         not_clean=(
             "CONTRIBUTING.md",
             "docs/answers.md",
-            "docs/availability.md",
             "docs/cleaner.md",
             "docs/consistency.md",
             "docs/development.md",
