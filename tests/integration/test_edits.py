@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import pytest
 
 from hopshive.services.edits import addresses, refusing, wait_taken
 from hopshive.services.health import ATTEMPT_TIMEOUT, NoAnswer, bean
+from tests.support.patience import until
 from tests.support.servers import connect, free_port, hadoop_classpath, run_hdfs, run_java, wait_until, write_site
 
 if TYPE_CHECKING:
@@ -94,10 +94,8 @@ class World:
 
     def await_refusing(self, places: list[str]) -> None:
         """Look until it is so."""
-        deadline = time.monotonic() + 10
-        while self.refusing() != places:
-            assert time.monotonic() < deadline, f"{self.refusing()} refuse edits, and not {places}"
-            time.sleep(0.1)
+        sentence = f"Not exactly {places} refuse edits."
+        until(lambda: self.refusing() == places, 10, lambda: f"{sentence} Those that do: {self.refusing()}", look=0.1)
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from hopshive.hdfs.namenode.report import DataNode, Replica, Report, Space
 from hopshive.hdfs.namenode.rpc import HA_PROTOCOL, Call, RemoteError, answer_of
 from hopshive.hdfs.namenode.wire import Message, encode
 from hopshive.wording import size
+from tests.support.patience import scaled
 from tests.support.servers import connect, free_port, run_hdfs
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def until(
     addresses: list[tuple[str, int]], what: Callable[[Report], object], seconds: float = 30, user: str = "hdfs"
 ) -> Report:
     """Ask again and again."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + scaled(seconds)
     while True:
         found = report.ask(addresses, user)
         if what(found):

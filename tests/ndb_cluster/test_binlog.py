@@ -21,6 +21,7 @@ from hopshive.consistency.garbage.binlog import Follower, read_position
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, DatabaseUnavailable, Server, Transaction
 from hopshive.errors import Refused
+from tests.support import patience
 from tests.support.garbage_world import Clock
 from tests.support.live_site import environment
 from tests.support.metastore_db import Metastore, own_names, stock_metastore
@@ -114,7 +115,7 @@ class World:
 
     def follow(self, follower: Follower, until: Callable[[], object] | None = None, seconds: float = 30) -> None:
         """Step until something is so, or there is nothing more."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience.scaled(seconds)
         while not until() if until else follower.step():
             assert time.monotonic() < end
             if until:
@@ -363,10 +364,7 @@ def daemon(world: World, directory: Path, name: str, **database: Any) -> Iterato
 
 
 def until(what: Callable[[], object], running: Daemon, seconds: float = 45) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, running.log()
-        time.sleep(0.1)
+    patience.until(what, seconds, running.log, look=0.1)
 
 
 def test_a_daemon_that_was_killed_has_missed_nothing(world: World, tmp_path: Path) -> None:

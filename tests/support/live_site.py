@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from click.testing import CliRunner
 
 from hopshive.cli import main
 from tests.support.mirror_world import MirrorWorld
+from tests.support.patience import until
 from tests.support.servers import ROOT, free_port
 
 if TYPE_CHECKING:
@@ -96,10 +96,7 @@ class Site:
         return standing == [(name, 1)]
 
     def until(self, what: Callable[[], object], seconds: float = 15) -> None:
-        deadline = time.monotonic() + seconds
-        while not what():
-            assert time.monotonic() < deadline, self.logs()
-            time.sleep(0.05)
+        until(what, seconds, self.logs, look=0.05)
 
 
 def environment() -> dict[str, str]:

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import tarfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import pytest
 
 from hopshive.hdfs.namenode import NameNode, NameNodeUnavailable
 from hopshive.install.artifacts.catalogue import Catalogue, default_artifacts, default_cache
+from tests.support.patience import until
 
 ROOT = Path(__file__).parents[2]
 # What Hadoop 3.3 and Hive 4.0 reach into on JDK 17.
@@ -53,12 +53,8 @@ def free_port() -> int:
 
 
 def wait_until(answers: Callable[[], bool], what: str, log: Path, seconds: float = 30) -> None:
-    """Ask twenty times a second; fails with the log's end."""
-    deadline = time.monotonic() + seconds
-    while not answers():
-        if time.monotonic() > deadline:
-            pytest.fail(f"{what} did not start: {log.read_text(errors='replace')[-3000:]}")
-        time.sleep(0.05)
+    """Ask until the answer is true; fails with the log's end."""
+    until(answers, seconds, lambda: f"{what} did not start: {log.read_text(errors='replace')[-3000:]}", look=0.05)
 
 
 # --- MariaDB ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import re
 import shlex
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from hopshive.daemon.notify import Notifier
 from hopshive.daemon.process import Daemon
 from tests.docs.terminal import Terminal
 from tests.support.mirror_world import TRASH
+from tests.support.patience import until
 from tests.support.servers import ROOT
 
 if TYPE_CHECKING:
@@ -366,10 +366,8 @@ def leading(world: MirrorWorld, automatic: bool) -> Iterator[None]:
     thread = threading.Thread(target=daemon.run)
     thread.start()
     try:
-        deadline = time.monotonic() + 20
-        while not world.metastore.execute("SELECT 1 FROM {state}.lease WHERE expires > UTC_TIMESTAMP(6)"):
-            assert time.monotonic() < deadline, "it does not lead"
-            time.sleep(0.02)
+        led = "SELECT 1 FROM {state}.lease WHERE expires > UTC_TIMESTAMP(6)"
+        until(lambda: world.metastore.execute(led), 20, "The daemon does not lead.")
         yield
     finally:
         daemon.stop()

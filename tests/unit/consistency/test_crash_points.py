@@ -38,6 +38,7 @@ from hopshive.metastore import closure
 from tests.support.crash_steps import Connection, Steps, counted
 from tests.support.metastore_db import Metastore, with_schema, with_stock
 from tests.support.mirror_world import TRASH, MirrorWorld, empty_world
+from tests.support.patience import scaled
 from tests.support.servers import Hdfs, MariaDB, run_mortal_mariadb
 
 ALL = os.environ.get("CRASH_POINTS") == "all"
@@ -98,7 +99,7 @@ def run(world: MirrorWorld, steps: Steps | None = None) -> None:
 
 def finish(world: MirrorWorld, mirror: Mirror, target: int, asked: requests.Request | None) -> None:
     """As the daemon's worker does it: what passes by itself is tried again, and what was asked is begun again."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + scaled(120)
     worked = True
     while worked or mirror.txid < target or world.rechecks():
         assert time.monotonic() < deadline, "the mirror does not come to rest"
@@ -135,7 +136,7 @@ def dies(world: MirrorWorld, steps: Steps) -> bool:
 
 def rolled_back(world: MirrorWorld) -> None:
     """Return when the server has noticed that somebody is gone."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + scaled(120)
     # information_schema.INNODB_TRX shows the same again to who asks ten times a second. Above the list, the status tells of
     # transactions of the past: the last deadlock, the last refusal of a foreign key.
     while ", ACTIVE" in (

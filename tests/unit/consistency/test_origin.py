@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,10 @@ from hopshive.daemon.worker import Duty
 from hopshive.database.state import write_setting
 from hopshive.errors import Refused
 from tests.support.mirror_world import MirrorWorld, empty_world
+from tests.support.patience import scaled, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from hopshive.database import Database
     from tests.support.metastore_db import Metastore
@@ -78,11 +78,11 @@ class Leading:
     def turn(self) -> None:
         """From now on another file system answers than the one that it began with."""
         self.turning.set()
-        assert self.turned.wait(10)
+        assert self.turned.wait(scaled(10))
 
     def stop(self) -> None:
         self._daemon.stop()
-        self._thread.join(10)
+        self._thread.join(scaled(10))
         assert not self._thread.is_alive()
 
 
@@ -93,13 +93,6 @@ def leading(world: MirrorWorld) -> Iterator[Leading]:
     until(lambda: one.steps)
     yield one
     one.stop()
-
-
-def until(what: Callable[[], object], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_it_ends_and_has_changed_nothing(world: MirrorWorld, leading: Leading) -> None:

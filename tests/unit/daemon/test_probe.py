@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from hopshive.daemon import probe as probe_module
 from hopshive.daemon.health import Contact
 from hopshive.daemon.probe import NameNodeProbe
 from hopshive.hdfs.namenode import NameNode
+from tests.support.patience import until
 from tests.support.servers import connect, free_port
 
 if TYPE_CHECKING:
@@ -36,13 +36,6 @@ def probing(port: int, user: str = "hdfs", timeout: float = 10.0) -> Iterator[Co
         yield contact
     finally:
         probe.stop()
-
-
-def until(what: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
-    while not what():
-        assert time.monotonic() < deadline, "it did not come to that"
-        time.sleep(0.01)
 
 
 def test_a_namenode_that_answers_is_reached(running: Hdfs) -> None:

@@ -24,6 +24,7 @@ from hopshive.hdfs.namenode.wire import (
     varint,
     zigzag,
 )
+from tests.support.patience import within
 from tests.support.servers import free_port
 
 STANDBY = (
@@ -116,26 +117,27 @@ def test_one_that_is_down_is_named() -> None:
         NameNode([("127.0.0.1", port)]).entry("/")
 
 
+@pytest.mark.wall_time
 def test_one_that_is_frozen_costs_the_timeout() -> None:
     began = time.monotonic()
     with (
+        within(2),
         listener(lambda _: None) as address,
         pytest.raises(NameNodeUnavailable, match=rf":{address[1]} did not answer within 0\.3 s"),
     ):
         NameNode([address], timeout=0.3).entry("/")
-    assert 0.3 <= time.monotonic() - began < 2
+    assert time.monotonic() - began >= 0.3
 
 
+@pytest.mark.wall_time
 def test_one_that_trickles_costs_the_timeout_too() -> None:
     def trickle(connection: socket.socket) -> None:
         for _ in range(100):
             connection.sendall(b"\0")
             time.sleep(0.05)
 
-    began = time.monotonic()
-    with listener(trickle) as address, pytest.raises(NameNodeError):
+    with within(2), listener(trickle) as address, pytest.raises(NameNodeError):
         NameNode([address], timeout=0.3).entry("/")
-    assert time.monotonic() - began < 2
 
 
 def test_a_standby_and_a_frozen_one_are_passed_by() -> None:

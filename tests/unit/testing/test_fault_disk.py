@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from hopshive.hdfs.namenode.report import DataNode, Replica, Report, Space
 from tests.faults import told
 from tests.faults.catalogue import catalogue
 from tests.faults.disk import ROOM, Disk
+from tests.support.patience import until
 from tests.warehouse.hosts import CommandError, Host, Lab
 
 if TYPE_CHECKING:
@@ -39,11 +39,8 @@ def host() -> Iterator[Namespace]:
         pytest.skip("mounting takes root")
     process = subprocess.Popen(["unshare", "--mount", "sleep", "300"])
     try:
-        # Until it has its own.
-        deadline = time.monotonic() + 10
-        while Path(f"/proc/{process.pid}/ns/mnt").readlink() == Path("/proc/self/ns/mnt").readlink():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        here = Path("/proc/self/ns/mnt").readlink()
+        until(lambda: Path(f"/proc/{process.pid}/ns/mnt").readlink() != here, 10, "It has no namespace of its own.")
         host = Namespace("here", "127.0.0.1", process.pid)
         if host.run("sh", "-c", "mount -t tmpfs tmpfs /mnt && umount /mnt", check=False).returncode:
             pytest.skip("this machine forbids mounting, which takes the capability SYS_ADMIN")

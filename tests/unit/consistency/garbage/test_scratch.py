@@ -16,6 +16,7 @@ from hopshive.errors import Refused
 from hopshive.hdfs.namenode import NameNode, NameNodeUnavailable
 from hopshive.hdfs.namenode.wire import encode
 from tests.support.garbage_world import Clock, Rows
+from tests.support.patience import scaled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ class Files:
         self.namenode = namenode
 
     def _ask(self, method: str, request: dict[int, int | bytes | str]) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + scaled(30)
         while True:
             try:
                 self.namenode._one(self.namenode._call(method, request))
