@@ -132,11 +132,16 @@ def test_one_that_is_frozen_costs_the_timeout() -> None:
 @pytest.mark.wall_time
 def test_one_that_trickles_costs_the_timeout_too() -> None:
     def trickle(connection: socket.socket) -> None:
-        for _ in range(100):
-            connection.sendall(b"\0")
+        """An answer of 4 KiB, a byte at a time."""
+        for byte in struct.pack(">I", 4096) + bytes(4096):
+            connection.sendall(bytes([byte]))
             time.sleep(0.05)
 
-    with within(2), listener(trickle) as address, pytest.raises(NameNodeError):
+    with (
+        within(2),
+        listener(trickle) as address,
+        pytest.raises(NameNodeUnavailable, match=r"did not answer within 0\.3 s"),
+    ):
         NameNode([address], timeout=0.3).entry("/")
 
 
