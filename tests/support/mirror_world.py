@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hopshive.config import Config, DatabaseConfig, HdfsConfig, MirrorConfig
 from hopshive.consistency.check import differences
-from hopshive.consistency.mirror import Mirror, loop
+from hopshive.consistency.mirror import Mirror, pace
 from hopshive.daemon.metrics import Metrics
 from hopshive.hdfs.namenode import NameNode
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 TRASH = "/user/hdfs/.Trash/Current"
 OWNED = ("journal", "removal", "recheck", "candidate", "position", "request", "owned")
 # Tests step without a pause; the rest between turns is the matter of one of them.
-loop.OWED = 3600.0
+pace.OWED = 3600.0
 
 
 class Files:
@@ -123,7 +123,7 @@ class MirrorWorld:
     def look_again(self) -> None:
         """As after a while: all rechecks are due."""
         self.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
-        self.mirror._look_again = 0
+        self.mirror.deciding.looks_at_held.hasten()
 
     def wait_out(self) -> None:
         """All that waits is due now, and is decided."""

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from hopshive.commands.base import ERROR, NO_LEADER, OK, Site, moment, site_options
 from hopshive.consistency import journal
-from hopshive.consistency.mirror import queue
+from hopshive.consistency.mirror import queue_reports
 from hopshive.daemon import request
 from hopshive.daemon.lease import read_standing
 from hopshive.database import Database, DatabaseUnavailable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from hopshive.consistency.mirror.queue import Moved
+    from hopshive.consistency.mirror.pending_check import MovedDirectory
     from hopshive.daemon.request import Kind, Request
 
 # Seconds between two looks at a request.
@@ -48,7 +48,7 @@ def sync(site: Site) -> None:
     """
     done = ask(site, "sync", {})
     with site.database().reading() as tx:
-        moved = queue.moved(tx)
+        moved = queue_reports.moved(tx)
     if moved:
         click.echo(printable(f"Not followed yet: {first_of(moved)}."), err=True)
     end(site, done)
@@ -114,7 +114,7 @@ def shown(text: str) -> str:
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 
-def first_of(moved: Sequence[Moved]) -> str:
+def first_of(moved: Sequence[MovedDirectory]) -> str:
     """About the directories that were moved elsewhere: the one that goes first, and how many more there are."""
     return str(moved[0]) + (f". And {len(moved) - 1} more" if len(moved) > 1 else "")
 

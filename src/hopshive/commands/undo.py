@@ -10,7 +10,7 @@ import click
 from hopshive.commands.ask import LOOK, NobodyLeads, ask, printable
 from hopshive.commands.base import Site, site_options
 from hopshive.consistency import journal
-from hopshive.consistency.mirror import held, queue
+from hopshive.consistency.mirror import held, queue_reports
 from hopshive.consistency.mirror.identity import GONE
 from hopshive.consistency.undo import CannotUndo, carry_out, plan
 from hopshive.daemon.lease import read_standing
@@ -137,7 +137,7 @@ def _nothing_at(database: Database, namenode: NameNode, path: str) -> str:
     stands = namenode.entry(place) is not None
     with database.reading() as tx:
         last = journal.latest(tx, path, "restored")
-        moved = [one for one in queue.moved(tx) if is_below(one.path, place) or is_below(place, one.path)]
+        moved = [one for one in queue_reports.moved(tx) if is_below(one.path, place) or is_below(place, one.path)]
     if moved and not stands:
         return f"{printable(str(moved[0]))}. None of it was removed: move the directory back, or undo when its metadata has gone."
     if last is None and in_trash(place):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -11,9 +10,9 @@ import click
 from hopshive.commands.ask import LOOK, NobodyLeads, printable
 from hopshive.commands.base import Site, site_options
 from hopshive.consistency.mirror import held
+from hopshive.consistency.mirror.queue_reports import WaitedFor, newest
 from hopshive.daemon.lease import read_standing
-from hopshive.database import state
-from hopshive.hdfs.paths import decoded, encoded, normal, prefixes
+from hopshive.hdfs.paths import decoded, normal
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 # Seconds without a leader.
 PATIENCE_LEASES = 2
-# A return that was tried and waits for something else has a message; it is no effect that comes by itself.
-_PENDING = "FROM {state}.recheck WHERE state IN ('waiting', 'approved') AND NOT (kind = 'restore' AND message <> '') AND id <= %s"
 
 
 class TimedOut(click.ClickException):
@@ -72,9 +69,8 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float, pat
 
     `patience`: seconds without anybody who leads. `paths`: without checks of what has nothing to do with them.
     """
-    checks = _checks(paths)
     began = led_at = time.monotonic()
-    last: int | None = None
+    waited: WaitedFor | None = None
     while True:
         now = time.monotonic()
         with database.reading() as tx:
@@ -82,46 +78,25 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float, pat
             # A full comparison begins with the position of its start, and takes effect at its end.
             at = int(tx.value("SELECT txid FROM {state}.position WHERE id = 1 AND compared_at IS NOT NULL") or 0)
             pending = 0
-            if at >= txid and last is None:
-                last = int(tx.value("SELECT COALESCE(MAX(id), 0) FROM {state}.recheck"))
-            if last is not None:
-                pending = int(tx.value(f"SELECT COUNT(*) {checks.where}", (last, *checks.arguments)))
-        if last is not None and not pending:
+            if at >= txid and waited is None:
+                waited = WaitedFor(newest(tx), paths)
+            if waited is not None:
+                pending = waited.count(tx)
+        if waited is not None and not pending:
             return
         if standing is not None and standing.led:
             led_at = now
         elif now - led_at > patience or now - began > timeout:
             raise NobodyLeads(f"Nobody leads since {now - led_at:.0f} s. Is the unit hopshive-cleaner up?")
         if now - began > timeout:
-            if last is None:
+            if waited is None:
                 standing_at = f"the leader is at transaction {at} of {txid}" if at else "a full comparison is under way"
                 raise TimedOut(f"Not within {timeout:g} s: {standing_at}.")
             said = f"Not within {timeout:g} s: {counted(pending, 'check')} pending"
             with database.reading() as tx:
-                first = tx.row(
-                    f"SELECT path, kind, GREATEST(0, TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(3), due)) {checks.where}"
-                    " ORDER BY due LIMIT 1",
-                    (last, *checks.arguments),
-                )
+                first = waited.first(tx)
             raise TimedOut(f"{said}, {_first(*first)}." if first else f"{said}.")
         time.sleep(LOOK)
-
-
-@dataclass(frozen=True, slots=True)
-class _Checks:
-    """The pending checks that are waited for: a condition with the newest one's number, and the arguments after it."""
-
-    where: str
-    arguments: list[bytes]
-
-
-def _checks(paths: Sequence[str]) -> _Checks:
-    if not paths:
-        return _Checks(_PENDING, [])
-    # A directory that goes takes with it what lies in it.
-    above = [encoded(one) for path in paths for one in prefixes(path)]
-    where, arguments = state.at_or_beneath([encoded(path) for path in paths], above)
-    return _Checks(f"{_PENDING} AND {where}", arguments)
 
 
 def _first(path: bytes, kind: str, seconds: int) -> str:

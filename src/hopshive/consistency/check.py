@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from hopshive.consistency import garbage, journal, origin
+from hopshive.consistency.mirror import queue_reports
 from hopshive.consistency.mirror.context import look
 from hopshive.consistency.mirror.tree import NOT_OURS, Key, Known
 from hopshive.database import marks
@@ -278,13 +279,8 @@ def _dropped(tx: Transaction) -> dict[str, str]:
 
 def _gone(tx: Transaction) -> dict[str, str]:
     """Directories that were seen to go, and when it is decided what follows."""
-    rows = tx.rows(
-        "SELECT path, kind, target, state, due FROM {state}.recheck WHERE kind IN ('unlink', 'trash', 'rename')"
-        " AND state IN ('waiting', 'approved', 'held', 'reported') ORDER BY id DESC LIMIT %s",
-        (PAGE,),
-    )
     found = {}
-    for path, kind, target, state, due in rows:
+    for path, kind, target, state, due in queue_reports.departed(tx, PAGE):
         moved = f"moved to {decoded(target)}, " if kind == "rename" and bytes(target) not in (b"", b"/") else ""
         human = state in ("held", "reported")
         found[decoded(path)] = moved + (
@@ -295,11 +291,7 @@ def _gone(tx: Transaction) -> dict[str, str]:
 
 def _pending(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
     """What the mirror is going to do about some storage descriptors whose directory was never there."""
-    if not sd_ids:
-        return {}
     return {
         int(sd_id): f"{state}, due {due:%Y-%m-%d %H:%M:%S} UTC"
-        for sd_id, state, due in tx.rows(
-            f"SELECT sd_id, state, due FROM {{state}}.recheck WHERE sd_id IN ({marks(sd_ids)})", sd_ids
-        )
+        for sd_id, state, due in queue_reports.pending_of(tx, sd_ids)
     }

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hopshive.consistency import origin
-from hopshive.consistency.mirror import fuse, queue
+from hopshive.consistency.mirror import fuse, queue_reports
 from hopshive.consistency.mirror.loop import counts
 from hopshive.daemon.lease import Standing, read_standing
 from hopshive.database import Database, DatabaseError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from hopshive.config import Config
-    from hopshive.consistency.mirror.queue import Moved
+    from hopshive.consistency.mirror.pending_check import MovedDirectory
     from hopshive.database import Transaction
     from hopshive.hdfs.namenode import NameNode, Report
 
@@ -57,7 +57,7 @@ class Stored:
     binary_log: BinaryLog | None
     restorable: int
     requests: dict[str, int]
-    moved: list[Moved] = field(default_factory=list)
+    moved: list[MovedDirectory] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def read_stored(tx: Transaction) -> Stored:
     requests = tx.rows(
         "SELECT state, COUNT(*) FROM {state}.request WHERE state IN ('waiting', 'running') GROUP BY state"
     )
-    why = tx.value("SELECT message FROM {state}.recheck WHERE state = 'held' ORDER BY held_at, id LIMIT 1")
+    why = queue_reports.first_held(tx)
     return Stored(
         standing=read_standing(tx),
         txid=txid,
@@ -222,14 +222,14 @@ def read_stored(tx: Transaction) -> Stored:
         compared_at=compared_at,
         bound=bound,
         unbound=unbound,
-        rechecks=queue.counts(tx),
+        rechecks=queue_reports.counts(tx),
         fuse=_fuse(tx, why),
         held=why,
         candidates=int(tx.value("SELECT COUNT(*) FROM {state}.candidate")),
         binary_log=_binary_log(tx),
         restorable=int(tx.value("SELECT COUNT(*) FROM {state}.journal WHERE state = 'removed'")),
         requests={str(state): int(count) for state, count in requests},
-        moved=queue.moved(tx),
+        moved=queue_reports.moved(tx),
     )
 
 
@@ -238,8 +238,7 @@ def _fuse(tx: Transaction, held: str | None) -> str | None:
     blown = fuse.why(tx)
     if blown is None:
         return None
-    still = tx.value("SELECT COUNT(*) FROM {state}.recheck WHERE state = 'held' AND message = %s", (blown,))
-    return blown if still or held is None else held
+    return blown if held is None or queue_reports.is_held_because(tx, blown) else held
 
 
 def _binary_log(tx: Transaction) -> BinaryLog | None:

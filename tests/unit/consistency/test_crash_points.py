@@ -29,7 +29,7 @@ from hopshive.config import MirrorConfig
 from hopshive.consistency import journal, schema
 from hopshive.consistency.journal.content import decode
 from hopshive.consistency.mirror import Mirror
-from hopshive.consistency.mirror.restoring import restore
+from hopshive.consistency.mirror.returns import restore
 from hopshive.daemon import request as requests
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Contention, DatabaseUnavailable, Transaction, render

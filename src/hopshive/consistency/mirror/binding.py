@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hopshive.consistency.drops import owned
 from hopshive.consistency.mirror import queue
 from hopshive.consistency.mirror.context import look
-from hopshive.consistency.mirror.queue import Recheck
+from hopshive.consistency.mirror.pending_check import PendingCheck
 from hopshive.consistency.mirror.tree import MISSING, NOT_OURS, bind, lock, mark, write_chains
 from hopshive.database import marks
 from hopshive.errors import Refused
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from hopshive.consistency.mirror.context import Context
-    from hopshive.consistency.mirror.tree import Found
+    from hopshive.consistency.mirror.decision import Rebind
+    from hopshive.consistency.mirror.survey import Spared
+    from hopshive.consistency.mirror.tree import Found, Replaced
     from hopshive.database import Transaction
 
 log = logging.getLogger(__name__)
@@ -83,7 +85,7 @@ def _bind_those(context: Context, locations: Mapping[int, str], paths: Mapping[i
         for sd_id in free:
             if context.file_system.has_no_room(locations[sd_id]):
                 log.warning("%.200s... is not followed: its path has more than %d bytes.", locations[sd_id], MOST_BYTES)
-        settle(context, tx, {sd_id: path for sd_id in free if (path := paths[sd_id]) is not None}, found)
+        bind_locked(context, tx, {sd_id: path for sd_id in free if (path := paths[sd_id]) is not None}, found)
         return free
 
     free = [sd_id for some in context.locked.spare(context.database, locations, work) for sd_id in some]
@@ -94,15 +96,14 @@ def _bind_those(context: Context, locations: Mapping[int, str], paths: Mapping[i
     return len(free)
 
 
-def settle(context: Context, tx: Transaction, paths: Mapping[int, str], found: Found) -> list[int]:
+def bind_locked(context: Context, tx: Transaction, paths: Mapping[int, str], found: Found) -> list[int]:
     """Bind those of some locked descriptors, sd_id to path, whose directory is there, and note the others as missing.
 
     Returns the missing ones. What changed while the NameNode was asked is neither, and stays in the queue.
     """
     keys = {sd_id: key for sd_id, path in paths.items() if (key := found.key(path))}
     replaced = write_chains(tx, found, {paths[sd_id] for sd_id in keys})
-    grace = context.config.mirror.grace
-    queue.add(tx, [(Recheck("unlink", one.path, inode=one.inode), grace) for one in replaced])
+    _check_replaced(context, tx, replaced)
     bind(tx, keys)
     owned.note(tx, {sd_id: (paths[sd_id], found.ids[paths[sd_id]]) for sd_id in keys})
     mark(tx, [sd_id for sd_id, path in paths.items() if path == "/"], NOT_OURS)  # it never goes
@@ -121,7 +122,26 @@ def note_missing(context: Context, tx: Transaction, paths: Mapping[int, str]) ->
     fresh = {sd_id: path for sd_id, path in paths.items() if noted.get(sd_id) != path}
     queue.forget(tx, [sd_id for sd_id in fresh if sd_id in noted])
     wait = context.config.mirror.unbound_grace
-    queue.add(tx, [(Recheck("missing", path, sd_id=sd_id), wait) for sd_id, path in fresh.items()])
+    queue.add(tx, [(PendingCheck("missing", path, sd_id=sd_id), wait) for sd_id, path in fresh.items()])
+
+
+def rebind(context: Context, wanted: Rebind) -> bool:
+    """Bind descriptors to what their directories are now; False if other transactions had locked some of them."""
+    if not wanted.keys:
+        return True
+    with context.database.transaction() as tx:
+        free = lock(tx, wanted.moved)
+        replaced = write_chains(tx, wanted.found, set(wanted.paths.values()))
+        _check_replaced(context, tx, replaced)
+        bind(tx, {sd_id: wanted.keys[sd_id] for sd_id in free})
+        owned.note(tx, {sd_id: (path, wanted.found.ids[path]) for sd_id, path in wanted.paths.items()})
+    return len(free) == len(wanted.moved)
+
+
+def _check_replaced(context: Context, tx: Transaction, replaced: Iterable[Replaced]) -> None:
+    """Add a check of each directory that was replaced and below which something is mirrored."""
+    grace = context.config.mirror.grace
+    queue.add(tx, [(PendingCheck("unlink", one.path, inode=one.inode), grace) for one in replaced])
 
 
 # --- databases --------------------------------------------------------------------------------------------------------
@@ -143,7 +163,7 @@ def _bind_databases(context: Context) -> int:
         condition = f"SD_ID IS NULL AND DB_ID IN ({marks(some)}) FOR UPDATE SKIP LOCKED"
         free = [home for home in read_homes(context, tx, condition, some) if home == homes[home.db_id]]
         for home in free:
-            settle_database(context, tx, home, found)
+            bind_database(context, tx, home, found)
             tx.execute("UPDATE DBS SET SD_ID = %s WHERE DB_ID = %s", (home.sd_id, home.db_id))
         return len(free)
 
@@ -161,7 +181,7 @@ def read_homes(context: Context, tx: Transaction, condition: str, arguments: Ite
     return homes
 
 
-def settle_database(context: Context, tx: Transaction, home: Home, found: Found) -> bool:
+def bind_database(context: Context, tx: Transaction, home: Home, found: Found) -> bool:
     """Write a database's storage descriptor and bind it to a directory that is there; whether one is, or is not ours."""
     for _, path in home.locations:
         context.known.add(path)
@@ -186,4 +206,12 @@ def settle_database(context: Context, tx: Transaction, home: Home, found: Found)
     if not path:
         mark(tx, [home.sd_id], NOT_OURS)
         return True
-    return not settle(context, tx, {home.sd_id: path}, found)
+    return not bind_locked(context, tx, {home.sd_id: path}, found)
+
+
+def spare(context: Context, spared: Spared) -> None:
+    """Bind databases that have lost one directory to the other one."""
+    if spared.homes:
+        with context.database.transaction() as tx:
+            for home in spared.homes:
+                bind_database(context, tx, home, spared.found)

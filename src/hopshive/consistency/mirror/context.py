@@ -63,8 +63,14 @@ class Context:
     lag: int = 0
     # By the number of the recheck: a transaction of the NameNode after which its directory was seen to be absent.
     absences: dict[int, int] = field(default_factory=dict)
-    # Objects that were removed or restored so far.
-    effects: int = 0
+    # Objects that were removed, and restored, so far.
+    removed: int = 0
+    restored: int = 0
+
+    @property
+    def effects(self) -> int:
+        """Objects that were removed or restored so far."""
+        return self.removed + self.restored
 
     @property
     def file_system(self) -> FileSystem:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from hopshive.consistency.mirror import queue
-from hopshive.consistency.mirror.queue import Recheck
+from hopshive.consistency.mirror.pending_check import NOWHERE, PendingCheck, fitting
 from hopshive.consistency.mirror.tree import rows_of
 from hopshive.database import chunks
 from hopshive.hdfs.paths import in_trash, is_below
@@ -41,7 +41,7 @@ class Concern:
     transactions of those that came where something had been moved to.
     """
 
-    rechecks: list[Recheck]
+    rechecks: list[PendingCheck]
     arrivals: dict[str, bool]
     moves: list[Event]
     overwrites: set[int]
@@ -53,7 +53,7 @@ class Concern:
 def concerning(context: Context, events: Iterable[Event]) -> Concern:
     """What is of our concern: of each directory that went, at most one recheck of each kind."""
     known, returns = context.known, context.returns
-    wanted: dict[tuple[str, str], Recheck] = {}
+    wanted: dict[tuple[str, str], PendingCheck] = {}
     arrivals: dict[str, bool] = {}
     moves: list[Event] = []
     overwrites: set[int] = set()
@@ -83,9 +83,9 @@ def concerning(context: Context, events: Iterable[Event]) -> Concern:
     return Concern(list(wanted.values()), arrivals, moves, overwrites)
 
 
-def _want(wanted: dict[tuple[str, str], Recheck], kind: str, event: Event, path: str, target: str = "") -> None:
+def _want(wanted: dict[tuple[str, str], PendingCheck], kind: str, event: Event, path: str, target: str = "") -> None:
     at = datetime.fromtimestamp(event.time_ms / 1000, UTC).replace(tzinfo=None)
-    recheck = Recheck(kind, path, queue.fitting(target), txid=event.txid, event_at=at)  # type: ignore[arg-type]
+    recheck = PendingCheck(kind, path, fitting(target), txid=event.txid, event_at=at)  # type: ignore[arg-type]
     wanted[kind, path] = recheck
 
 
@@ -126,7 +126,7 @@ def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_a
             queue.follow_target(tx, event.path, event.target, event.txid)
         if event.kind != "mkdir":
             followed = followed and event.kind == "rename"
-            queue.follow_missing(tx, event.path, event.target or queue.NOWHERE, event.txid, followed=followed)
+            queue.follow_missing(tx, event.path, event.target or NOWHERE, event.txid, followed=followed)
         if event.kind != "unlink":
             queue.arrived(tx, event.target or event.path, event.txid, whole=event.kind == "rename")
     tx.execute(
@@ -136,14 +136,11 @@ def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_a
 
 def read_position(tx: Transaction) -> Position | None:
     """Where we stand, or None at the very first start."""
-    row = tx.row(
-        "SELECT txid, TIMESTAMPDIFF(SECOND, compared_at, UTC_TIMESTAMP()),"
-        # What a leader that has gone did not finish.
-        " EXISTS (SELECT 1 FROM {state}.recheck WHERE state = 'comparing') FROM {state}.position WHERE id = 1"
-    )
+    row = tx.row("SELECT txid, TIMESTAMPDIFF(SECOND, compared_at, UTC_TIMESTAMP()) FROM {state}.position WHERE id = 1")
     if row is None:
         return None
-    txid, compared, unfinished = row
+    txid, compared = row
+    unfinished = queue.is_comparison_unfinished(tx)
     return Position(int(txid), None if compared is None or unfinished else max(0.0, float(compared)))
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hopshive.database import marks
+from hopshive.consistency.mirror import queue
 from hopshive.database.state import read_setting, write_setting
-from hopshive.hdfs.paths import encoded, is_below
+from hopshive.hdfs.paths import is_below, prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,19 +43,19 @@ def why(tx: Transaction) -> str | None:
     return read_setting(tx, SETTING)
 
 
-def blow(context: Context, tx: Transaction, sentence: str) -> None:
-    """Hold all removals from now on."""
-    if why(tx) is None:
+def blow(context: Context, tx: Transaction, sentence: str) -> bool:
+    """Hold all removals from now on; False if the fuse had blown before."""
+    whole = why(tx) is None
+    if whole:
         write_setting(tx, SETTING, sentence[:LONGEST])
     context.metrics.fuse_blown.set(1)
+    return whole
 
 
 def mend(context: Context, tx: Transaction) -> None:
     """Make it whole if it holds nothing any more but directories above whole databases, which are held alone."""
     above = sorted({parent for home in read_protected(context, tx) for parent in _above(home)})
-    alone = f" AND NOT (kind <> 'missing' AND path IN ({marks(above)}))" if above else ""
-    sql = f"SELECT EXISTS (SELECT 1 FROM {{state}}.recheck WHERE state = 'held'{alone})"
-    if tx.value(sql, [encoded(path) for path in above]):
+    if queue.is_any_held(tx, but=above):
         return
     write_setting(tx, SETTING, None)
     show(context, tx)
@@ -63,8 +63,7 @@ def mend(context: Context, tx: Transaction) -> None:
 
 def show(context: Context, tx: Transaction) -> None:
     """Tell by the metric whether something is held."""
-    held = tx.value("SELECT EXISTS (SELECT 1 FROM {state}.recheck WHERE state = 'held')")
-    context.metrics.fuse_blown.set(int(held or why(tx) is not None))
+    context.metrics.fuse_blown.set(int(queue.is_any_held(tx) or why(tx) is not None))
 
 
 def _above(path: str) -> list[str]:
@@ -94,3 +93,8 @@ def read_protected(context: Context, tx: Transaction) -> list[str]:
 def is_protected(path: str, homes: Iterable[str]) -> bool:
     """Whether a directory lies above a database's."""
     return any(home != path and is_below(home, path) for home in homes)
+
+
+def protected_above(path: str, homes: Iterable[str]) -> list[str]:
+    """The directories above a path that hold whole databases, the highest first."""
+    return [prefix for prefix in list(prefixes(path))[:-1] if is_protected(prefix, homes)]

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from hopshive.consistency.mirror import queue
 from hopshive.consistency.mirror.context import look
+from hopshive.consistency.mirror.pending_check import NOWHERE
 from hopshive.database import chunks
 from hopshive.hdfs.paths import is_below, prefixes, was_trashed
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from hopshive.consistency.journal import Entry
     from hopshive.consistency.mirror.context import Context
-    from hopshive.consistency.mirror.queue import Recheck
+    from hopshive.consistency.mirror.pending_check import PendingCheck
 
 # No directory has this inode.
 GONE = 0
@@ -52,7 +53,7 @@ def find(context: Context, paths: Mapping[int, str], absent: Collection[str]) ->
         }
     places = {sd_id: [own[sd_id]] if own.get(sd_id) else _places(path, moves) for sd_id, path in paths.items()}
     found = look(context.namenode, [*paths.values(), *(one for some in places.values() for one in some)], sure=True)
-    there = {**found.ids, queue.NOWHERE: GONE}
+    there = {**found.ids, NOWHERE: GONE}
     gone = set(absent)
     last: dict[int, int | None] = {}
     for sd_id, path in paths.items():
@@ -65,7 +66,7 @@ def find(context: Context, paths: Mapping[int, str], absent: Collection[str]) ->
     return last
 
 
-def _places(path: str, moves: Mapping[str, Recheck]) -> list[str]:
+def _places(path: str, moves: Mapping[str, PendingCheck]) -> list[str]:
     """Where the directory may lie that lay last at a path, the place to look at first comes first.
 
     The last move at or above the path took it along, unless an earlier move of a directory further down had taken it already:
@@ -78,8 +79,8 @@ def _places(path: str, moves: Mapping[str, Recheck]) -> list[str]:
         if len(one.path) < depth:
             continue
         depth = len(one.path)
-        if one.kind == "unlink" or one.target == queue.NOWHERE:
-            return [*found, queue.NOWHERE]
+        if one.kind == "unlink" or one.target == NOWHERE:
+            return [*found, NOWHERE]
         if one.target:
             found.append(one.target + path[len(one.path) :])
     return found
@@ -103,7 +104,7 @@ def doubt(context: Context) -> None:
             more = queue.forget_missing(tx)
 
 
-def alike(context: Context, recheck: Recheck, entries: Sequence[Entry]) -> set[int]:
+def alike(context: Context, recheck: PendingCheck, entries: Sequence[Entry]) -> set[int]:
     """Ids of those entries without an inode that belong to what came back, as far as names and times tell."""
     newest: dict[tuple[str, str], Entry] = {}
     for one in entries:

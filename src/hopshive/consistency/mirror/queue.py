@@ -1,65 +1,42 @@
-"""The table of what is to be looked at again: everything between an event and its effect, so that a crash forgets nothing."""
+"""The table of pending checks: everything between an event and its effect, so that a crash forgets nothing.
+
+All statements of the mirror on that table are here; `queue_reports` has those of commands, which only read.
+"""
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from hopshive.consistency import journal
+from hopshive.consistency.mirror.pending_check import NOWHERE, PendingCheck, fitting
 from hopshive.consistency.mirror.tree import MISSING, requeue
 from hopshive.database import chunks, marks, state
-from hopshive.hdfs.paths import MOST_BYTES, decoded, encoded, is_too_long
+from hopshive.hdfs.paths import MOST_BYTES, decoded, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from datetime import datetime
 
     from hopshive.consistency.journal import Cause
+    from hopshive.consistency.mirror.pending_check import CheckState
     from hopshive.database import Row, Transaction
 
-log = logging.getLogger(__name__)
-Kind = Literal["unlink", "trash", "rename", "replace", "missing", "restore"]
-State = Literal["waiting", "held", "approved", "reported", "comparing"]
-# Seconds between two looks at what a human must decide on: it may have been put right.
-LOOK_AGAIN = 30.0
+# Seconds between two looks at a check that waits for a human: the directory may have come back.
+HELD_AGAIN = 30.0
 # Descriptors that are put back into the queue in one transaction.
 MOST_AT_ONCE = 10_000
-# The target of a directory that was deleted for good.
-NOWHERE = "/"
 # Kinds whose target is where the directory lies.
 _MOVED = "'trash', 'rename'"
 _AT = "head = %s AND path = %s"
-# A value of held_at for a new state, which is an argument of it twice.
-HELD_AT = (
+# The value of held_at for a new state; the new state is its argument twice.
+_HELD_AT = (
     "CASE WHEN %s NOT IN ('held', 'reported') THEN NULL"
     " WHEN state = %s THEN COALESCE(held_at, UTC_TIMESTAMP(3)) ELSE UTC_TIMESTAMP(3) END"
 )
 _COLUMNS = "id, kind, path, target, inode, sd_id, txid, event_at, state, removal"
 
 
-@dataclass(frozen=True, slots=True)
-class Recheck:
-    """A directory that went, moved, was overwritten, was never there, or came back. Times are UTC.
-
-    `target` of one that was moved is empty if nothing is known of where it lies by now, and `NOWHERE` if it was deleted
-    for good there.
-    """
-
-    kind: Kind
-    path: str
-    target: str = ""
-    inode: int | None = None
-    sd_id: int | None = None
-    txid: int = 0
-    event_at: datetime | None = None
-    state: State = "waiting"
-    id: int = 0
-    removal: int | None = None
-
-
-def add(tx: Transaction, rechecks: Sequence[tuple[Recheck, float]]) -> None:
+def add(tx: Transaction, rechecks: Sequence[tuple[PendingCheck, float]]) -> None:
     """Add some, each with the seconds until it is due."""
     if not rechecks:
         return
@@ -84,7 +61,7 @@ def add(tx: Transaction, rechecks: Sequence[tuple[Recheck, float]]) -> None:
     )
 
 
-def due(tx: Transaction, limit: int, states: Sequence[State]) -> list[Recheck]:
+def due(tx: Transaction, limit: int, states: Sequence[CheckState]) -> list[PendingCheck]:
     """Those of directories whose time has come, the oldest first."""
     rows = tx.rows(
         f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE state IN ({marks(states)}) AND due <= UTC_TIMESTAMP(3)"
@@ -94,7 +71,7 @@ def due(tx: Transaction, limit: int, states: Sequence[State]) -> list[Recheck]:
     return [_made(row) for row in rows]
 
 
-def due_missing(tx: Transaction, limit: int, state: State) -> list[Recheck]:
+def due_missing(tx: Transaction, limit: int, state: CheckState) -> list[PendingCheck]:
     """Those of the kind `missing` in one state, in any order: there may be very many."""
     rows = tx.rows(
         f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE state = %s AND due <= UTC_TIMESTAMP(3) AND kind = 'missing' LIMIT %s",
@@ -140,19 +117,6 @@ def _at(path: str) -> tuple[bytes, bytes]:
     return encoded(path)[: state.HEAD], encoded(path)
 
 
-def fitting(target: str) -> str:
-    """Where something was moved to; empty, which is unknown, if there is no room for that."""
-    if not is_too_long(target):
-        return target
-    log.warning(
-        "A directory was moved to a path of more than %d bytes, which is not noted. What was bound comes back with it, and"
-        " what was not by 'hopshive restore'. The path begins with %.200s",
-        MOST_BYTES,
-        target,
-    )
-    return ""
-
-
 def targets(tx: Transaction) -> list[str]:
     """Where something was moved to that is yet to be decided on."""
     sql = (
@@ -183,7 +147,7 @@ def lose_target(tx: Transaction, path: str, txid: int) -> None:
     )
 
 
-def believed_moves(tx: Transaction) -> list[Recheck]:
+def believed_moves(tx: Transaction) -> list[PendingCheck]:
     """Directories that went, and of which it is known where they went."""
     sql = f"SELECT {_COLUMNS} FROM {{state}}.recheck WHERE kind IN ({_MOVED}) AND target NOT IN ('', '{NOWHERE}')"
     return [_made(row) for row in tx.rows(sql)]
@@ -246,7 +210,7 @@ def missing_places(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
     return found
 
 
-def departures(tx: Transaction, paths: Collection[str]) -> list[Recheck]:
+def departures(tx: Transaction, paths: Collection[str]) -> list[PendingCheck]:
     """Rechecks of directories at some paths that went, the oldest first."""
     found = []
     for some in chunks([encoded(path) for path in paths]):
@@ -283,13 +247,13 @@ def _delete(tx: Transaction, where: str, arguments: Sequence[int]) -> None:
     tx.execute(f"DELETE FROM {{state}}.recheck WHERE {where}", arguments)
 
 
-def settle(tx: Transaction, ids: Sequence[int], state: State, message: str, wait: float = LOOK_AGAIN) -> None:
-    """Give some another state, and look again after `wait` seconds."""
+def postpone(tx: Transaction, ids: Sequence[int], state: CheckState, message: str, wait: float = HELD_AGAIN) -> None:
+    """Give some checks a state, which may be the one that they have, and look at them again after `wait` seconds."""
     if ids:
         tx.execute(
-            # From left to right: since when it is held is noted once, although it is looked at again and again.
-            # What is held keeps its sentence while its rows are locked.
-            f"UPDATE {{state}}.recheck SET held_at = {HELD_AT}, state = %s,"
+            # From left to right: the time since when a check is held is noted once, although it is looked at again and again.
+            # A check that is held keeps its sentence while its rows are locked.
+            f"UPDATE {{state}}.recheck SET held_at = {_HELD_AT}, state = %s,"
             " message = IF(%s = '' AND %s IN ('held', 'reported'), message, %s),"
             f" due = UTC_TIMESTAMP(3) + INTERVAL %s SECOND WHERE id IN ({marks(ids)})",
             (state, state, state, message[:1000], state, message[:1000], wait, *ids),
@@ -329,34 +293,65 @@ def look_for_returns(tx: Transaction) -> None:
     tx.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3) WHERE kind = 'restore' AND state = 'waiting'")
 
 
-def counts(tx: Transaction) -> dict[str, int]:
-    """How many there are, by state."""
-    return {str(state): int(n) for state, n in tx.rows("SELECT state, COUNT(*) FROM {state}.recheck GROUP BY state")}
+# --- a full comparison ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A directory that was moved elsewhere, and whose metadata goes in `left` seconds unless it is back by then."""
-
-    path: str
-    target: str
-    left: int
-
-    def __str__(self) -> str:
-        where = "elsewhere" if self.target in ("", NOWHERE) else f"to {self.target}"
-        return f"{self.path} was moved {where}: its metadata goes in {self.left} s, unless it is back (cleaner_rename_grace)"
+def is_comparison_unfinished(tx: Transaction) -> bool:
+    """Whether a former leader has not finished a full comparison."""
+    return bool(tx.value("SELECT EXISTS (SELECT 1 FROM {state}.recheck WHERE state = 'comparing')"))
 
 
-def moved(tx: Transaction, limit: int = 1000) -> list[Moved]:
-    """What was moved and is waited for, the first that goes first."""
-    rows = tx.rows(
-        "SELECT path, target, GREATEST(0, TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(3), due)) FROM {state}.recheck"
-        " WHERE kind = 'rename' AND state IN ('waiting', 'approved') ORDER BY due, id LIMIT %s",
-        (limit,),
+def forget_comparison(tx: Transaction) -> None:
+    """Delete what an unfinished comparison found."""
+    tx.execute("DELETE FROM {state}.recheck WHERE state = 'comparing'")
+
+
+def count_compared(tx: Transaction) -> int:
+    """How many descriptors without a directory the comparison has found."""
+    return int(tx.value("SELECT COUNT(*) FROM {state}.recheck WHERE state = 'comparing'"))
+
+
+def end_comparison(tx: Transaction, state: CheckState, message: str, wait: float) -> None:
+    """Give what the comparison found a state, to be decided after `wait` seconds."""
+    tx.execute(
+        f"UPDATE {{state}}.recheck SET held_at = {_HELD_AT}, state = %s, message = %s,"
+        " due = UTC_TIMESTAMP(3) + INTERVAL %s SECOND WHERE state = 'comparing'",
+        (state, state, state, message, wait),
     )
-    return [Moved(decoded(path), decoded(target), int(left)) for path, target, left in rows]
 
 
-def _made(row: Row) -> Recheck:
+# --- what waits for a human -------------------------------------------------------------------------------------------
+
+
+def is_any_held(tx: Transaction, but: Sequence[str] = ()) -> bool:
+    """Whether a check is held, other than those of the directories `but`; all of the kind `missing` count."""
+    others = f" AND NOT (kind <> 'missing' AND path IN ({marks(but)}))" if but else ""
+    sql = f"SELECT EXISTS (SELECT 1 FROM {{state}}.recheck WHERE state = 'held'{others})"
+    return bool(tx.value(sql, [encoded(path) for path in but]))
+
+
+def approve(tx: Transaction, paths: Sequence[str], until: str | None) -> int:
+    """Approve what waits at or below some paths, without any everything; not what waits since later than `until`.
+
+    Returns how many checks those are.
+    """
+    where, arguments = waiting_for_humans(paths)
+    return tx.execute(
+        f"UPDATE {{state}}.recheck SET state = 'approved', held_at = NULL, due = UTC_TIMESTAMP(3) WHERE {where}"
+        " AND (%s IS NULL OR held_at <= CAST(%s AS DATETIME(3)))",
+        [*arguments, until, until],
+    )
+
+
+def waiting_for_humans(paths: Sequence[str]) -> tuple[str, list[object]]:
+    """The condition, and its arguments, for what is held or reported; with paths only at or below one of them."""
+    waits = "state IN ('held', 'reported')"
+    if not paths:
+        return waits, []
+    where, arguments = state.at_or_beneath([encoded(path) for path in paths])
+    return f"{waits} AND {where}", [*arguments]
+
+
+def _made(row: Row) -> PendingCheck:
     number, kind, path, target, inode, sd_id, txid, event_at, state, removal = row
-    return Recheck(kind, decoded(path), decoded(target), inode, sd_id, txid, event_at, state, number, removal)
+    return PendingCheck(kind, decoded(path), decoded(target), inode, sd_id, txid, event_at, state, number, removal)

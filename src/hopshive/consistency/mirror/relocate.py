@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hopshive.consistency.mirror.context import Context
-    from hopshive.consistency.mirror.queue import Recheck
+    from hopshive.consistency.mirror.pending_check import PendingCheck
     from hopshive.consistency.mirror.tree import Bound
     from hopshive.database import Transaction
 
@@ -31,7 +31,7 @@ def moved(location: str, path: str, source: str, target: str) -> str | None:
     return (uri.group() if uri else "") + target + path[len(source) :]
 
 
-def relocate(context: Context, recheck: Recheck, pages: Iterable[Sequence[Bound]]) -> bool:
+def relocate(context: Context, recheck: PendingCheck, pages: Iterable[Sequence[Bound]]) -> bool:
     """Move the locations of descriptors, page by page, and look again at once; False if some have no place to go to.
 
     The trigger puts each descriptor back in the queue, which binds it to its new place.
@@ -55,11 +55,11 @@ def relocate(context: Context, recheck: Recheck, pages: Iterable[Sequence[Bound]
     if whole:
         with context.database.transaction() as tx:
             _move_databases(context, tx, recheck)
-            queue.settle(tx, [recheck.id], "waiting", "", wait=0)
+            queue.postpone(tx, [recheck.id], "waiting", "", wait=0)
     return whole
 
 
-def _move_paths(context: Context, tx: Transaction, recheck: Recheck, sd_ids: Sequence[int]) -> None:
+def _move_paths(context: Context, tx: Transaction, recheck: PendingCheck, sd_ids: Sequence[int]) -> None:
     """What Spark takes for the location of its tables (HiveExternalCatalog.restoreDataSourceTable)."""
     if not sd_ids:
         return
@@ -80,7 +80,7 @@ def _move_paths(context: Context, tx: Transaction, recheck: Recheck, sd_ids: Seq
     )
 
 
-def _move_databases(context: Context, tx: Transaction, recheck: Recheck) -> None:
+def _move_databases(context: Context, tx: Transaction, recheck: PendingCheck) -> None:
     """Both locations of a database, of which it is bound to one."""
     homes = read_homes(context, tx, "NAME <> 'default'", ())
     db_ids = [home.db_id for home in homes if any(is_below(path, recheck.path) for _, path in home.locations)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hopshive.consistency import journal
+from hopshive.consistency.mirror import queue_reports
 from hopshive.consistency.mirror.loop import Mirror
-from hopshive.consistency.mirror.restoring import restore
+from hopshive.consistency.mirror.returns import restore
 from hopshive.daemon.lease import monotonic
 from hopshive.daemon.request import Doing, RequestFailed
 from hopshive.daemon.worker import Work
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from hopshive.database import Database
 
 # Seconds beside the grace that a comparison waits for what it found to be decided.
-SETTLE = 30.0
+DECIDING_SECONDS = 30.0
 # Sentences on what could not be restored that a result has room for.
 PROBLEMS = 10
 
@@ -65,20 +66,14 @@ class MirrorWork(Work):
             yield comparison.seen, comparison.total
         seen = comparison.seen
         grace = self._config.mirror.grace
-        end = monotonic() + 2 * grace + SETTLE
+        end = monotonic() + 2 * grace + DECIDING_SECONDS
         while monotonic() < end and self._undecided(grace + 1):
             yield seen, seen
         return f"Compared {counted(seen, 'storage descriptor')}: {comparison.differences} differed."
 
     def _undecided(self, seconds: float) -> bool:
         with self._database.reading() as tx:
-            return bool(
-                tx.value(
-                    "SELECT EXISTS (SELECT 1 FROM {state}.recheck WHERE state IN ('waiting', 'approved')"
-                    " AND due < UTC_TIMESTAMP(3) + INTERVAL %s SECOND)",
-                    (seconds,),
-                )
-            )
+            return queue_reports.is_undecided(tx, seconds)
 
     def _approve(self, argument: Mapping[str, Any]) -> Doing:
         """Only what the asker was shown: the paths, and nothing that is held since later."""

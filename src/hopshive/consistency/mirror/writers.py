@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from hopshive.consistency.mirror.context import Context
-    from hopshive.consistency.mirror.queue import Recheck
+    from hopshive.consistency.mirror.pending_check import PendingCheck
 
 TEMPORARY = "_temporary"
 # Seconds between two looks whether a job is over.
-AGAIN = 5.0
+WRITER_AGAIN = 5.0
 
 
-def waiting(context: Context, some: Sequence[Recheck]) -> list[Recheck]:
+def waiting(context: Context, some: Sequence[PendingCheck]) -> list[PendingCheck]:
     """Those whose directory a job may be about to make again: one that began after the deletion. Raises NameNodeError."""
     asked = [
         one for one in some if one.kind in ("unlink", "missing") and one.state == "waiting" and one.removal is None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive.consistency.mirror import compare, follow
+from hopshive.consistency.mirror import comparison as comparing
+from hopshive.consistency.mirror import follow
 from hopshive.consistency.mirror.work import MirrorWork
 from hopshive.database import DatabaseError, DatabaseUnavailable
 from hopshive.database.state import write_setting
@@ -40,7 +41,7 @@ def test_a_gap_is_compared_although_the_database_was_away(
     if broken == "position":
         monkeypatch.setattr(follow, "start_at", away)
     else:
-        monkeypatch.setattr(compare.Comparison, "_begin", away)
+        monkeypatch.setattr(comparing.Comparison, "_begin", away)
     with pytest.raises(DatabaseUnavailable):
         world.until(lambda: False)
     world.settle()
@@ -50,7 +51,7 @@ def test_a_gap_is_compared_although_the_database_was_away(
 def test_a_comparison_that_a_leader_did_not_finish_is_begun_again_by_the_next(
     world: MirrorWorld, db: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compare, "PAGE", 1)
+    monkeypatch.setattr(comparing, "PAGE_ROWS", 1)
     for name in ("t", "u"):
         world.make_table(db, name, f"{world.root}/{name}")
     world.settle()
@@ -155,7 +156,7 @@ def test_what_comes_while_its_metadata_is_locked_holds_up_nothing(world: MirrorW
 def test_a_comparison_that_was_asked_for_ends_although_the_events_have_a_gap(
     world: MirrorWorld, db: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compare, "PAGE", 1)
+    monkeypatch.setattr(comparing, "PAGE_ROWS", 1)
     for name in ("t", "u", "v"):
         world.make_table(db, name, f"{world.root}/{name}")
     world.settle()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hopshive.consistency import journal
-from hopshive.consistency.mirror import follow, loop, recheck, restoring
+from hopshive.consistency.mirror import follow, pace, removing, returns
 from hopshive.hdfs.namenode import MissingEdits
 from tests.support.mirror_world import TRASH
 
@@ -652,7 +652,7 @@ def test_a_replacement_that_goes_after_events_were_read_comes_back(
     replace_it(world)
     bind, places = world.mirror._bind, list[str]()
 
-    def go() -> bool:
+    def go() -> int:
         if not places:
             places.append(world.files.trash(path_of(world)))
         return bind()
@@ -685,7 +685,7 @@ def test_one_that_returns_and_is_replaced_before_it_was_seen_comes_back_by_hand(
     assert world.objects() == {"d"}
     with world.database.reading() as tx:
         entries = journal.restorable(tx, path=path_of(world))
-    assert restoring.restore(world.mirror.context, entries) == (4, [])
+    assert returns.restore(world.mirror.context, entries) == (4, [])
     world.settle()
     is_well(world, ALL)
 
@@ -763,14 +763,14 @@ def test_what_is_made_beneath_a_directory_that_is_being_removed_is_no_replacemen
     make(world, db, late=late)
     if not late:
         world.settle()
-    remove = recheck.remove
+    remove = removing.remove
 
     def go(*arguments: Any) -> None:
         world.files.mkdir(path_of(world, "p=1"))
         remove(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(recheck, "remove", go)
+        patched.setattr(removing, "remove", go)
         world.files.move(path_of(world), f"{world.root}/away/t")
         world.settle()
     assert world.objects() == {"d"}
@@ -873,18 +873,18 @@ def test_events_that_a_removal_waits_for_are_asked_for_ten_times_without_a_rest(
     asked.clear()
     while world.mirror.step():
         assert len(asked) < 100
-    assert 0 < len(asked) <= loop.UNHEARD_QUESTIONS
+    assert 0 < len(asked) <= pace.UNREAD_QUESTIONS
     assert world.objects() == ALL
     # From now on they have the usual rest, which is none where so much may be owed.
-    monkeypatch.setattr(loop, "OWED", 0.0)
-    world.mirror._ask_again = time.monotonic() + 3600
+    monkeypatch.setattr(pace, "OWED", 0.0)
+    world.mirror.pace._next = time.monotonic() + 3600
     asked.clear()
     for _ in range(20):
         assert not world.mirror.step()
         assert not world.mirror.stirred()
     assert asked == []
     assert world.objects() == ALL
-    world.mirror._ask_again = 0.0
+    world.mirror.pace._next = 0.0
     last += 1000
     world.settle()
     assert world.objects() == {"d"}
@@ -916,7 +916,7 @@ def test_a_removal_that_another_leader_goes_on_with_waits_for_all_events(
         raise ConnectionAbortedError
 
     with monkeypatch.context() as patched, pytest.raises(ConnectionAbortedError):
-        patched.setattr(recheck, "_still_absent", die)
+        patched.setattr(removing, "_still_absent", die)
         world.until(lambda: world.objects() == {"d"})
     assert {"d.t"} < world.objects() < ALL
     # Nobody leads. More happens than one answer of the NameNode tells, and then the trash is renamed.

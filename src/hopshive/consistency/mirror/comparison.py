@@ -15,8 +15,8 @@ from hopshive.consistency.drops import owned
 from hopshive.consistency.mirror import fuse, queue
 from hopshive.consistency.mirror.binding import note_missing
 from hopshive.consistency.mirror.context import look
-from hopshive.consistency.mirror.queue import Recheck
-from hopshive.consistency.mirror.recheck import MANY_AGAIN
+from hopshive.consistency.mirror.decision import MANY_HELD_AGAIN
+from hopshive.consistency.mirror.pending_check import NOWHERE, PendingCheck
 from hopshive.consistency.mirror.tree import MISSING, NOT_OURS, Key, lock, requeue, rows_of
 from hopshive.hdfs.paths import decoded, is_below, prefixes
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from hopshive.consistency.mirror.context import Context
+    from hopshive.consistency.mirror.pending_check import CheckState
     from hopshive.database import Row, Transaction
 
 log = logging.getLogger(__name__)
 # Descriptors of one page.
-PAGE = 5000
+PAGE_ROWS = 5000
 _FIRST = -(2**63)
 
 
@@ -54,7 +55,7 @@ class Comparison:
     def _begin(self) -> None:
         """Forget what an unfinished run found."""
         with self._context.database.transaction() as tx:
-            tx.execute("DELETE FROM {state}.recheck WHERE state = 'comparing'")
+            queue.forget_comparison(tx)
             self.total = int(tx.value("SELECT COUNT(*) FROM SDS") or 0)
         self._begun = True
 
@@ -76,13 +77,13 @@ class Comparison:
                 "SELECT s.SD_ID, s.LOCATION, s.PARENT_ID, s.NAME, i.id FROM SDS s LEFT JOIN {inodes} i"
                 " ON i.partition_id = s.PARTITION_ID AND i.parent_id = s.PARENT_ID AND i.name = s.NAME"
                 " WHERE s.SD_ID > %s ORDER BY s.SD_ID LIMIT %s",
-                (self._last, PAGE),
+                (self._last, PAGE_ROWS),
             )
         if rows:
             self._compare(rows)
             self._last = int(rows[-1][0])
             self.seen += len(rows)
-        return len(rows) == PAGE
+        return len(rows) == PAGE_ROWS
 
     def _look_for_returns(self) -> bool:
         """Look at some of what can come back; whether there are more."""
@@ -93,7 +94,7 @@ class Comparison:
             rows = tx.rows(
                 "SELECT id, path, inode, replacement FROM {state}.journal WHERE id > %s AND state = 'removed' AND inode > 0"
                 " ORDER BY id LIMIT %s",
-                (self._last_entry, PAGE),
+                (self._last_entry, PAGE_ROWS),
             )
         if rows:
             wanted: dict[str, set[int]] = {}
@@ -101,7 +102,7 @@ class Comparison:
                 wanted.setdefault(decoded(path), set()).update(int(inode) for inode in inodes if inode)
             self._restore(wanted)
             self._last_entry = int(rows[-1][0])
-        return len(rows) == PAGE
+        return len(rows) == PAGE_ROWS
 
     def _restore(self, wanted: Mapping[str, Collection[int]]) -> None:
         """Add a recheck for each directory beneath which something is back, unless there is one."""
@@ -117,7 +118,7 @@ class Comparison:
         with context.database.transaction() as tx:
             waiting = queue.restores(tx)
             fresh = [path for path in sorted(places) if not any(is_below(path, one) for one in waiting)]
-            queue.add(tx, [(Recheck("restore", path), 0) for path in fresh])
+            queue.add(tx, [(PendingCheck("restore", path), 0) for path in fresh])
 
     def _compare(self, rows: list[Row]) -> None:
         context = self._context
@@ -156,7 +157,7 @@ class Comparison:
             absent = [sd_id for sd_id in some if sd_id in missing]
             noted = queue.by_descriptor(tx, sorted(absent))
             fresh = [(sd_id, missing[sd_id]) for sd_id in absent if sd_id not in noted]
-            queue.add(tx, [(Recheck("missing", path, sd_id=sd_id, state="comparing"), 0) for sd_id, path in fresh])
+            queue.add(tx, [(PendingCheck("missing", path, sd_id=sd_id, state="comparing"), 0) for sd_id, path in fresh])
             note_missing(context, tx, {sd_id: unheard[sd_id] for sd_id in some if sd_id in unheard})
 
         context.locked.spare(context.database, [*again, *missing, *unheard], work)
@@ -166,7 +167,7 @@ class Comparison:
         above = {path: list(prefixes(path)) for path in paths}
         with self._context.database.reading() as tx:
             departures = queue.departures(tx, {prefix for some in above.values() for prefix in some})
-            moves = [one for one in departures if one.kind == "rename" and one.target != queue.NOWHERE]
+            moves = [one for one in departures if one.kind == "rename" and one.target != NOWHERE]
             mirrored = rows_of(tx, [one.path for one in moves])
         # It decides on what is bound beneath the directory that was moved, and not beneath another one at its place.
         mine = {one.path for one in moves if one.path in mirrored and mirrored[one.path][1] == one.inode}
@@ -175,19 +176,16 @@ class Comparison:
     def _end(self) -> None:
         context = self._context
         with context.database.transaction() as tx:
-            count = int(tx.value("SELECT COUNT(*) FROM {state}.recheck WHERE state = 'comparing'"))
+            count = queue.count_compared(tx)
             allowed = fuse.allowance(context, tx)
-            state, message, wait = "waiting", "", context.config.mirror.grace
+            state: CheckState = "waiting"
+            message, wait = "", context.config.mirror.grace
             if count > allowed:
-                state, wait = "held", MANY_AGAIN
+                state, wait = "held", MANY_HELD_AGAIN
                 message = f"A comparison found {count} objects without a directory, {allowed} are allowed now."
                 fuse.blow(context, tx, message)
                 log.error("The fuse holds all removals: %s", message)
-            tx.execute(
-                f"UPDATE {{state}}.recheck SET held_at = {queue.HELD_AT}, state = %s, message = %s,"
-                " due = UTC_TIMESTAMP(3) + INTERVAL %s SECOND WHERE state = 'comparing'",
-                (state, state, state, message, wait),
-            )
+            queue.end_comparison(tx, state, message, wait)
             tx.execute("UPDATE {state}.position SET compared_at = UTC_TIMESTAMP(3) WHERE id = 1")
         seconds = time.monotonic() - self._began
         self.over = True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hopshive.consistency import journal
 from hopshive.consistency.mirror import identity, queue
 from hopshive.consistency.mirror.context import Pass, look
-from hopshive.consistency.mirror.recheck import TURN, Later
+from hopshive.consistency.mirror.removing import TurnOver
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
@@ -17,18 +17,20 @@ if TYPE_CHECKING:
 
     from hopshive.consistency.journal import Entry
     from hopshive.consistency.mirror.context import Context
-    from hopshive.consistency.mirror.queue import Recheck
+    from hopshive.consistency.mirror.pending_check import PendingCheck
 
 log = logging.getLogger(__name__)
 # Seconds until another attempt for what cannot come back; there is one whenever something else has come back.
-AGAIN = 300.0
+RETURN_AGAIN = 300.0
+# Seconds of one return until other checks have their turn.
+LONGEST_RETURN = 1.0
 
 
-def process(context: Context, recheck: Recheck) -> None:
+def process(context: Context, recheck: PendingCheck) -> None:
     """Restore what was removed at or beneath a path, as far as its directories are the ones that were removed.
 
     What cannot come back yet waits: for a table or database that comes back later, or for a name. When the mirror removes what
-    has that name, there is another attempt at once; when somebody drops or renames it, within AGAIN. Raises Later.
+    has that name, there is another attempt at once; when somebody drops or renames it, within RETURN_AGAIN. Raises TurnOver.
     """
     passed = context.passes.pop(recheck.id, None) or Pass(context.effects)
     if context.config.journal.automatic:
@@ -39,7 +41,7 @@ def process(context: Context, recheck: Recheck) -> None:
             passed.alike = identity.alike(context, recheck, entries)
         # All of it is read in each turn, so a turn goes on for as long at least as it read.
         read = time.monotonic()
-        until = read + max(TURN, read - began)
+        until = read + max(LONGEST_RETURN, read - began)
         left = [entry for entry in entries if passed.below is None or entry.id < passed.below]
         for some in _batches(left, context.config.mirror.batch):
             done, problems = restore(context, some, same_inode=True, alike=passed.alike)
@@ -48,12 +50,16 @@ def process(context: Context, recheck: Recheck) -> None:
             passed.problem = passed.problem or next(iter(problems), "")
             if time.monotonic() > until and some[-1] is not left[-1]:
                 context.passes[recheck.id] = passed
-                raise Later
+                raise TurnOver
     with context.database.transaction() as tx:
         if passed.problem:
             # What has come back in between may be what the first ones waited for.
-            queue.settle(
-                tx, [recheck.id], "waiting", passed.problem, wait=AGAIN if context.effects == passed.effects else 0
+            queue.postpone(
+                tx,
+                [recheck.id],
+                "waiting",
+                passed.problem,
+                wait=RETURN_AGAIN if context.effects == passed.effects else 0,
             )
         else:
             queue.finish(tx, [recheck.id])
@@ -90,7 +96,7 @@ def restore(
                 step = journal.restore_next(tx, ready, context.config.mirror.batch)
             for one in step.restored:
                 context.metrics.restored.labels(one.kind).inc()
-                context.effects += 1
+                context.restored += 1
             done += len(step.restored)
             if step.restored:
                 count, last = counted(len(step.restored), "object"), step.restored[-1]
