@@ -1,12 +1,12 @@
 """Following: which of the NameNode's events concern us, and where we stand in its stream.
 
-An event has no effect by itself. It becomes a recheck, in the transaction that also moves the position, and what is true is
-asked of the NameNode when the recheck is due. So an event that is read twice does no harm.
+An event has no effect by itself. It becomes a pending check, in the transaction that also moves the position, and the NameNode is
+asked what is true when the check is due. So an event that is read twice does no harm.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hopshive.consistency.mirror.context import Context
+    from hopshive.consistency.mirror.pending_check import CheckKind
     from hopshive.database import Transaction
     from hopshive.hdfs.namenode import Event
 
@@ -32,71 +33,91 @@ class Position:
     compared: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Concern:
-    """What some events ask for: rechecks of directories that went, and directories that came where something was missing.
+    """What some events ask for.
 
-    Of an arrival, whether something may lie beneath it: nothing does in a directory that was just made. `moves` are of
-    what was moved before and is yet to be decided on, and of what is missing, in their order; `overwrites` are the
-    transactions of those that came where something had been moved to.
+    `checks`: the pending checks of directories that went or came back, at most one of each kind for a path. `arrivals`:
+    directories that came where one was missing; True if something may lie below, which is not so of one that was just made.
+    `moves`: the events, in their order, about what was moved before and is not decided yet, and about what is missing.
+    `overwrites`: the transactions of those that replaced what had been moved there.
     """
 
-    rechecks: list[PendingCheck]
-    arrivals: dict[str, bool]
-    moves: list[Event]
-    overwrites: set[int]
+    checks: dict[tuple[CheckKind, str], PendingCheck] = field(default_factory=dict)
+    arrivals: dict[str, bool] = field(default_factory=dict)
+    moves: list[Event] = field(default_factory=list)
+    overwrites: set[int] = field(default_factory=set)
 
     def __bool__(self) -> bool:
-        return bool(self.rechecks or self.arrivals or self.moves)
+        return bool(self.checks or self.arrivals or self.moves)
+
+    def want(self, kind: CheckKind, event: Event, path: str, target: str = "") -> None:
+        """Add a check; a later event of its kind and path replaces an earlier one."""
+        at = datetime.fromtimestamp(event.time_ms / 1000, UTC).replace(tzinfo=None)
+        self.checks[kind, path] = PendingCheck(kind, path, fitting(target), txid=event.txid, event_at=at)
+
+    def leave(self, path: str) -> None:
+        """Forget what arrived at or below a directory that went."""
+        self.arrivals = {place: whole for place, whole in self.arrivals.items() if not is_below(place, path)}
 
 
 def concerning(context: Context, events: Iterable[Event]) -> Concern:
-    """What is of our concern: of each directory that went, at most one recheck of each kind."""
-    known, returns = context.known, context.returns
-    wanted: dict[tuple[str, str], PendingCheck] = {}
-    arrivals: dict[str, bool] = {}
-    moves: list[Event] = []
-    overwrites: set[int] = set()
+    """What some events ask for. The paths that they move directories to are known to the context afterwards."""
+    concern = Concern()
     for event in events:
-        arrived = event.target if event.kind == "rename" else event.path if event.kind == "mkdir" else ""
-        went = event.kind != "mkdir" and (event.path in context.targets or event.path in context.missing)
-        overwrote = event.kind == "rename" and event.target in context.targets
-        if went or overwrote or arrived in context.missing:
-            moves.append(event)
-            if overwrote:
-                overwrites.add(event.txid)
-            if went and event.kind == "rename":
-                context.targets.add(event.target)
-        if event.kind != "mkdir" and event.path in known:
-            kind = event.kind if event.kind == "unlink" else "trash" if in_trash(event.target) else "rename"
-            _want(wanted, kind, event, event.path, event.target)
-            if kind != "unlink":
-                context.targets.add(event.target)
-            context.renamed = context.renamed or (kind == "rename" and event.target in known)
-            arrivals = {path: whole for path, whole in arrivals.items() if not is_below(path, event.path)}
-        if event.kind == "rename" and event.target in returns:
-            _want(wanted, "restore", event, event.target, event.path)
-        if arrived in context.missing:
-            arrivals[arrived] = event.kind == "rename"
-        if event.kind == "rename" and arrived in known:  # what lay there was overwritten
-            _want(wanted, "replace", event, arrived)
-    return Concern(list(wanted.values()), arrivals, moves, overwrites)
+        match event.kind:
+            case "mkdir":
+                if event.path in context.missing:
+                    concern.moves.append(event)
+                    concern.arrivals[event.path] = False
+            case "unlink":
+                if event.path in context.targets or event.path in context.missing:
+                    concern.moves.append(event)
+                if event.path in context.known:
+                    concern.want("unlink", event, event.path)
+                    concern.leave(event.path)
+            case "rename":
+                _left(context, concern, event)
+                _arrived(context, concern, event)
+    return concern
 
 
-def _want(wanted: dict[tuple[str, str], PendingCheck], kind: str, event: Event, path: str, target: str = "") -> None:
-    at = datetime.fromtimestamp(event.time_ms / 1000, UTC).replace(tzinfo=None)
-    recheck = PendingCheck(kind, path, fitting(target), txid=event.txid, event_at=at)  # type: ignore[arg-type]
-    wanted[kind, path] = recheck
+def _left(context: Context, concern: Concern, event: Event) -> None:
+    """What a rename means for the place that a directory went from."""
+    went = event.path in context.targets or event.path in context.missing
+    overwrote = event.target in context.targets
+    if went or overwrote or event.target in context.missing:
+        concern.moves.append(event)
+    if overwrote:
+        concern.overwrites.add(event.txid)
+    if went:
+        context.targets.add(event.target)
+    if event.path in context.known:
+        kind: CheckKind = "trash" if in_trash(event.target) else "rename"
+        concern.want(kind, event, event.path, event.target)
+        concern.leave(event.path)
+        context.targets.add(event.target)
+        context.renamed = context.renamed or (kind == "rename" and event.target in context.known)
+
+
+def _arrived(context: Context, concern: Concern, event: Event) -> None:
+    """What a rename means for the place that a directory came to."""
+    if event.target in context.returns:
+        concern.want("restore", event, event.target, event.path)
+    if event.target in context.missing:
+        concern.arrivals[event.target] = True
+    if event.target in context.known:  # what lay there was overwritten
+        concern.want("replace", event, event.target)
 
 
 def wait_of(context: Context, kind: str) -> float:
-    """Seconds from an event to its recheck."""
+    """Seconds from an event until its check is due."""
     mirror = context.config.mirror
     return {"rename": mirror.rename_grace, "restore": 0.0}.get(kind, mirror.grace)
 
 
 def welcome(context: Context, concern: Concern) -> None:
-    """Something came where it was missing: that goes back into the queue. Before `save`, so that a crash forgets nothing."""
+    """Put what was missing where something arrived back into the queue. Call it before `save`: a crash then forgets nothing."""
     for path, whole in concern.arrivals.items():
         with context.database.reading() as tx:
             found = queue.missing_at(tx, path, whole=whole)
@@ -105,16 +126,17 @@ def welcome(context: Context, concern: Concern) -> None:
 
 
 def save(context: Context, tx: Transaction, concern: Concern, txid: int, event_at: datetime | None) -> None:
-    """Add rechecks and move the position, in one transaction."""
+    """Add pending checks and move the position, in one transaction."""
     rows = []
-    mirrored = rows_of(tx, [recheck.path for recheck in concern.rechecks if recheck.kind != "restore"])
-    for recheck in concern.rechecks:
-        row = mirrored.get(recheck.path) if recheck.kind != "restore" else None
-        rows.append((replace(recheck, inode=row[1] if row else None), wait_of(context, recheck.kind)))
-        if recheck.kind in ("unlink", "trash") and recheck.path in context.missing:
-            queue.hasten(tx, recheck.path, wait_of(context, recheck.kind))
-        context.metrics.events.labels(recheck.kind).inc()
-    queue.replace_returns(tx, [recheck.path for recheck in concern.rechecks if recheck.kind == "restore"])
+    checks = list(concern.checks.values())
+    mirrored = rows_of(tx, [check.path for check in checks if check.kind != "restore"])
+    for check in checks:
+        row = mirrored.get(check.path) if check.kind != "restore" else None
+        rows.append((replace(check, inode=row[1] if row else None), wait_of(context, check.kind)))
+        if check.kind in ("unlink", "trash") and check.path in context.missing:
+            queue.hasten(tx, check.path, wait_of(context, check.kind))
+        context.metrics.events.labels(check.kind).inc()
+    queue.replace_returns(tx, [check.path for check in checks if check.kind == "restore"])
     queue.add(tx, rows)
     for event in concern.moves:
         followed = event.path in context.targets
