@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tests.support.prose import ROOT, WORDS, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 # Characters of a line outside tables.
@@ -92,17 +92,18 @@ def form_of(path: Path) -> Iterator[str]:
 def too_wide(page: str, text: str) -> Iterator[str]:
     """A sentence for each line that is too wide.
 
-    A row of a table is one line. What a command prints is as wide as it is: the lines of a transcript that have no `$`.
+    A row of a table is one line, and so is a comment. What a command prints is as wide as it is: the lines of a
+    transcript that have no `$`.
     A word without a blank, such as a URL, cannot be broken.
     """
     transcript = False
-    body: Iterable[str] = text.splitlines()
-    for number, line in enumerate(body, 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if _FENCE.match(line):
             transcript = False
         transcript = transcript or line.startswith("$ ")
         printed = transcript and not line.startswith("$ ")
-        if len(line) > WIDTH and not line.lstrip().startswith("|") and not printed and " " in line.strip():
+        whole = line.lstrip().startswith("|") or line.startswith("<!--")
+        if len(line) > WIDTH and not whole and not printed and " " in line.strip():
             yield f"{page}:{number}: a line of {len(line)} characters, {WIDTH} are the most"
 
 

@@ -22,7 +22,7 @@ DATABASE = "metastore"
 def _command(begin: str, server: MariaDB, directory: Path) -> None:
     """Run the one that begins so, as root on the server's host."""
     page = (ROOT / "docs/consistency.md").read_text()
-    (line,) = re.findall(rf"(?m)^{re.escape(begin)}.*$", page)
+    (line,) = re.findall(rf"(?m)^{re.escape(begin)}(?:.*\\\n)*.*$", page)
     line = re.sub(r"(mariadb(-dump)?)(?= |$)", rf"\1 --no-defaults --socket={server.socket} --user=root", line)
     line = line.replace("/srv/", f"{directory}/")
     subprocess.run(["bash", "-o", "pipefail", "-ec", line], check=True)

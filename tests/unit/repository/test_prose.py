@@ -69,7 +69,6 @@ KINDS = {
             "CONTRIBUTING.md",
             "docs/answers.md",
             "docs/cleaner.md",
-            "docs/consistency.md",
             "docs/development.md",
             "docs/glossary.md",
             "docs/inventory.md",
