@@ -21,6 +21,22 @@ def outside_group(members: Sequence[str], database: Mapping[str, Sequence[str] |
     return [name for name in members if name not in listed]
 
 
+def account_ids(users: Mapping[str, Mapping[str, int]], field: str = "uid") -> dict[str, int]:
+    """The number of each user, from `{name: {uid: number}}`."""
+    return {name: settings[field] for name, settings in users.items()}
+
+
+def home_directories(users: Sequence[str], parent: str, group: str = "", mode: str = "0750") -> list[dict[str, str]]:
+    """A directory for each user below `parent`, as the modules hopshive_files and hopshive_hdfs take them."""
+    shared = {"group": group, "mode": mode} if group else {"mode": mode}
+    return [{"path": f"{parent}/{user}", "owner": user, **shared} for user in users]
+
+
 class FilterModule:
     def filters(self) -> dict[str, Any]:
-        return {"outside_group": outside_group, "unlike_accounts": unlike_accounts}
+        return {
+            "account_ids": account_ids,
+            "home_directories": home_directories,
+            "outside_group": outside_group,
+            "unlike_accounts": unlike_accounts,
+        }

@@ -40,6 +40,16 @@ def named_files(files: Mapping[str, str], directory: str) -> list[dict[str, str]
     return [{"path": f"{directory}/{name}", "content": files[name]} for name in files]
 
 
+def same_files(names: Sequence[str], content: str, directory: str) -> list[dict[str, str]]:
+    """Files of several names with one text, as the module hopshive_files takes them."""
+    return named_files(dict.fromkeys(names, content), directory)
+
+
+def as_directories(paths: Sequence[str], **attributes: str) -> list[dict[str, str]]:
+    """Directories with the same attributes (`mode`, `owner`, `group`), as the module hopshive_files takes them."""
+    return [{"path": path, **attributes} for path in paths]
+
+
 def with_lists(properties: Mapping[str, Any], lists: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Properties that are lists with commas, with the words of `lists` by name before those that they have."""
     found = dict(properties)
@@ -52,4 +62,11 @@ def with_lists(properties: Mapping[str, Any], lists: Mapping[str, Sequence[str]]
 
 class FilterModule:
     def filters(self) -> dict[str, Any]:
-        return {"site_xml": site_xml, "site_files": site_files, "named_files": named_files, "with_lists": with_lists}
+        return {
+            "as_directories": as_directories,
+            "named_files": named_files,
+            "same_files": same_files,
+            "site_files": site_files,
+            "site_xml": site_xml,
+            "with_lists": with_lists,
+        }

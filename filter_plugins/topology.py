@@ -5,10 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ansible.errors import AnsibleFilterError
+
+from hopshive.services.components import COMPONENTS
+
 
 def addresses(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The name by which others reach each host: its `cluster_address` in the inventory, or its inventory name."""
     return [str(hostvars[host].get("cluster_address", host)) for host in hosts]
+
+
+def values_by_host(
+    hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], variable: str, default: Any = None
+) -> dict[str, Any]:
+    """The value of a variable on each host. A host without it gets the default; without a default that is an error."""
+    found: dict[str, Any] = {}
+    for host in hosts:
+        value = hostvars[host].get(variable, default)
+        if value is None:
+            raise AnsibleFilterError(f"{host} has no variable {variable}.")
+        found[host] = value
+    return found
+
+
+def units_beside(components: Iterable[str], host: str, groups: Mapping[str, Iterable[str]]) -> list[str]:
+    """The units, with `.service`, of those components whose group has the host."""
+    return [f"{COMPONENTS[name].unit}.service" for name in components if host in groups.get(name, ())]
 
 
 def endpoints(names: Iterable[str], port: int | str, scheme: str = "") -> list[str]:
@@ -74,5 +96,7 @@ class FilterModule:
             "numbered": numbered,
             "others": others,
             "own_first": own_first,
+            "units_beside": units_beside,
             "unlisted": unlisted,
+            "values_by_host": values_by_host,
         }
