@@ -369,7 +369,7 @@ def test_a_component_knows_its_watchdog(component: Component) -> None:
 def test_a_metastore_keeps_its_kind_of_database(had: str, database: str, *, allowed: bool) -> None:
     (task,) = [
         task
-        for task in tasks_of(ROLES["metastore"] / "tasks/config.yml")
+        for task in tasks_of(ROLES["metastore"] / "tasks/database.yml")
         if task["name"] == "Refuse to begin an empty warehouse in the other kind"
     ]
     condition = jinja2.Environment(autoescape=True).compile_expression(task["ansible.builtin.assert"]["that"])
