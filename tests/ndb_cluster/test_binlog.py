@@ -17,7 +17,7 @@ import yaml
 from hopshive.config import Config, HdfsConfig
 from hopshive.consistency import schema
 from hopshive.consistency.garbage import Collector
-from hopshive.consistency.garbage.binlog import Follower, read_position
+from hopshive.consistency.garbage.binlog import Follower, Position, read_position
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, DatabaseUnavailable, Server, Transaction
 from hopshive.errors import Refused
@@ -29,7 +29,7 @@ from tests.support.ndb import BINLOG, Ndb, killed, run_ndb, unpack_ndb
 from tests.support.servers import run_mariadb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 NAME = "metastore"
@@ -291,11 +291,25 @@ def test_only_the_metastore_s_database_is_in_the_log(world: World, cluster: Ndb)
 
 def test_a_transaction_larger_than_memory_is_written_in_parts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hopshive.consistency.garbage.binlog.MOST", 4)
+    parts: list[int] = []
+    positions: set[Position | None] = set()
+    many = Transaction.many
+
+    def noted(tx: Transaction, sql: str, rows: Sequence[Sequence[object]]) -> int:
+        if rows:
+            parts.append(len(rows))
+            positions.add(read_position(tx))
+        return many(tx, sql, rows)
+
     for number in (101, 102, 103):
         world.table(number)
     with following(world) as follower:
+        monkeypatch.setattr(Transaction, "many", noted)
         world.metastore.execute("DELETE FROM {inodes} WHERE id > 100")
         world.follow(follower, lambda: world.candidates() == of(101, 102, 103))
+    assert len(parts) > 1
+    assert max(parts) < len(of(101, 102, 103))
+    assert len(positions) == 1, "the position moves with the last part only"
 
 
 @pytest.mark.parametrize("name", ["ndb_log_updated_only", "binlog_row_metadata"])

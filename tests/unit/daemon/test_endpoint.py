@@ -7,9 +7,10 @@ import http.client
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -231,6 +232,22 @@ def test_an_ipv6_address_is_served(health: Health) -> None:
         assert connection.getresponse().status == 503
 
 
+def listening() -> set[str]:
+    """The sockets of this process that listen, as /proc/self/fd shows them."""
+    lines = [
+        line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    ]
+    listeners = {f"socket:[{fields[9]}]" for fields in lines if fields[3] == "0A"}
+    own = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            own.add(str(descriptor.readlink()))
+    return own & listeners
+
+
 def test_port_zero_serves_nothing(health: Health) -> None:
-    with endpoint("no such host", 0, Metrics().registry, health):
-        pass
+    before = listening()
+    with endpoint("127.0.0.1", free_port(), Metrics().registry, health):
+        assert len(listening() - before) == 1
+    with endpoint("127.0.0.1", 0, Metrics().registry, health):
+        assert listening() == before
