@@ -1,4 +1,4 @@
-"""Why a file cannot be opened, and as whom it can: the end of a sentence about it."""
+"""Why a file cannot be opened, and which user or group can open it, as the end of a sentence."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ ROOT = 0
 
 
 def denial(path: Path, mode: int = os.R_OK) -> str:
-    """`Permission denied for the user u; ...`: who may open `path`, by the first directory or file on the way that says no.
+    """`Permission denied for the user u; ...`, with the way to get access to `path`.
 
-    `mode`: what was tried, as for os.access.
+    The first directory or file on the way that denies access decides. `mode`: the access that was tried, as for
+    os.access.
     """
     said = f"Permission denied for the user {user()}"
     if os.geteuid() == ROOT:
@@ -27,7 +28,7 @@ def denial(path: Path, mode: int = os.R_OK) -> str:
 
 
 def user() -> str:
-    """As whom this process opens files; a number that has no name as it is."""
+    """The user that this process opens files as; its number if it has no name."""
     number = os.geteuid()
     try:
         return pwd.getpwuid(number).pw_name
@@ -36,7 +37,7 @@ def user() -> str:
 
 
 def _group(path: Path, mode: int) -> str:
-    """Whose members may do what this process may not; empty if there is none."""
+    """The group that has the access which this process lacks; empty if there is none."""
     for place in (*reversed(path.absolute().parents), path):
         wanted = mode if place == path else os.X_OK
         if os.access(place, wanted, effective_ids=True):
@@ -45,7 +46,7 @@ def _group(path: Path, mode: int) -> str:
             found = place.stat()
         except OSError:
             return ""
-        # The bits of a group stand three above those of all others, which os.access has.
+        # os.access takes the bits of others; those of the group are three bits higher.
         if stat.S_IMODE(found.st_mode) >> 3 & wanted != wanted or found.st_gid == ROOT:
             return ""
         try:

@@ -22,7 +22,7 @@ from hopshive.commands.watchdog import watchdog
 @click.group(cls=Commands)
 @click.version_option(package_name="hopshive")
 def main() -> None:
-    """A Hive 4 warehouse whose metadata cannot lie."""
+    """A Hive 4 warehouse whose metadata follow HDFS."""
 
 
 for command in (

@@ -1,4 +1,4 @@
-"""The daemon's and the commands' configuration: one YAML file, read once, checked whole before anything starts."""
+"""The configuration of daemon and commands: one YAML file, read once, and checked as a whole before anything starts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_PATH = Path("/etc/hopshive/hopshive.yml")
 DAY = 86400.0
 # In a pattern of scratch directories: any one directory.
 ANY = "*"
-# A pattern names at least that many directories: /tmp and /user hold more than scratch.
+# The fewest directories that a pattern names: /tmp and /user hold more than scratch.
 LEAST_NAMED = 2
 # Sections of the file that had another name.
 RENAMED = {"cleaner": "garbage"}
@@ -40,7 +40,7 @@ class ConfigError(Refused):
 class DatabaseConfig:
     """The metastore's database. The password is the first line of `password_file`; `unix_socket` replaces host and port.
 
-    `others`: host:port of each further SQL node of the same cluster, asked in turn when the first does not answer.
+    `others`: host:port of each other SQL node of the same cluster, tried in turn when the first does not answer.
     """
 
     host: str = "localhost"
@@ -56,45 +56,45 @@ class DatabaseConfig:
 
 @dataclass(frozen=True)
 class HdfsConfig:
-    """The file system. `uris`: what locations begin with, fs.defaultFS first. `namenodes`: host:port of each, for RPC."""
+    """The file system. `uris`: prefixes of locations, fs.defaultFS first. `namenodes`: host:port of each NameNode's RPC."""
 
     uris: list[str] = field(default_factory=list)
     namenodes: list[str] = field(default_factory=list)
     user: str = "hdfs"
-    # Longest silence of a NameNode, in seconds.
+    # Seconds to wait for a NameNode's answer.
     timeout: float = 10.0
 
 
 @dataclass(frozen=True)
 class MirrorConfig:
-    """How the metastore follows. Times in seconds."""
+    """How the metastore follows HDFS. Times in seconds."""
 
-    # From a deletion to the second question, for engines that delete a directory and make it again.
+    # From a deletion until the NameNode is asked again: some engines delete a directory and make it again.
     grace: float = 2.0
-    # The same for metadata whose directory was never seen: ALTER TABLE SET LOCATION, a table whose directory comes later.
+    # The same for metadata whose directory never existed, such as after ALTER TABLE SET LOCATION.
     unbound_grace: float = 300.0
-    # From a move to another place than the trash to the policy: ALTER TABLE RENAME moves first and commits afterwards.
+    # From a move outside the trash until the policy applies: ALTER TABLE RENAME moves first and commits later.
     rename_grace: float = 300.0
-    # Longest time that a deleted directory waits for a job that writes beside it, and may make it again.
+    # The longest wait of a deleted directory for a job that writes beside it and may make it again.
     writer_grace: float = DAY
     rename_policy: Literal["delete", "follow", "report"] = "delete"
-    # Objects of one transaction.
+    # Objects in one transaction.
     batch: int = 500
-    # The fuse: more removals than `max_removals` within `fuse_window` wait for a human.
+    # The fuse: beyond `max_removals` removals within `fuse_window`, removals wait for a human.
     max_removals: int = 10000
     fuse_window: float = 600.0
-    # Between two questions for new metadata; events are asked for more often.
+    # Between two searches for new metadata. Events are asked for more often.
     poll: float = 0.2
-    # Between two full comparisons; 0: only at the first start and after a gap in the events.
+    # Between two full comparisons. 0: only at the first start and after a gap in the events.
     compare_interval: float = DAY
 
 
 @dataclass(frozen=True)
 class JournalConfig:
-    """What was removed and can be restored. Times in seconds."""
+    """How long removed metadata can be restored. Times in seconds."""
 
     expiry: float = 7 * DAY
-    # Restore by itself what comes back with the inode that it had.
+    # Restore without a request when a directory comes back with the inode that it had.
     automatic: bool = True
 
 
@@ -102,20 +102,20 @@ class JournalConfig:
 class GarbageConfig:
     """Garbage. Times in seconds."""
 
-    # Follow the binary log of an SQL node of NDB Cluster, where what foreign keys delete stands.
+    # Follow the binary log of an SQL node of NDB Cluster: it has the rows that foreign keys delete.
     binary_log: bool = False
     # Between two sweeps over whole tables; candidates of the journal and the binary log are collected at once.
     sweep_interval: float = 3600.0
-    # Rows that it deletes in a second, on average.
+    # The most rows to delete in a second, on average.
     rate: int = 2000
-    # Directories whose children are removed when nothing in them changed for `scratch_age`; `*` is any one directory.
+    # Directories whose children are removed after `scratch_age` without a change. `*`: any one directory.
     scratch: list[str] = field(default_factory=list)
     scratch_age: float = 7 * DAY
 
 
 @dataclass(frozen=True)
 class MetricsConfig:
-    """The HTTP port of the daemon: /metrics, /healthz and /leader at http://host:port; port 0: none."""
+    """The daemon's HTTP port, with /metrics, /healthz and /leader; port 0: none."""
 
     host: str = "0.0.0.0"  # noqa: S104 - a metrics endpoint that only the host can read is of no use
     port: int = 9853
@@ -123,9 +123,9 @@ class MetricsConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """All of it. `lease`: seconds after which another daemon may lead. `name`: this daemon's, empty: the host's name.
+    """The whole file. `lease`: seconds after which another daemon may lead. `name`: this daemon's; empty: the host name.
 
-    `metastores`: host:port of each; with none of them, no DROP TABLE that was cut off is finished.
+    `metastores`: host:port of each; without one, the daemon finishes no DROP TABLE that was cut off.
     """
 
     source: Literal["hdfs", "hopsfs"] = "hdfs"
@@ -141,7 +141,7 @@ class Config:
 
     @property
     def file_system(self) -> FileSystem:
-        """For locations."""
+        """The file system, for locations."""
         return FileSystem(tuple(self.hdfs.uris))
 
     @property
@@ -155,7 +155,7 @@ class Config:
 
     @property
     def names(self) -> Names:
-        """Of our schemas."""
+        """The names of hopshive's schemas."""
         return Names(self.database.state, self.database.inodes)
 
     def server(self) -> Server:
@@ -177,13 +177,13 @@ class Config:
 
 
 def read(path: Path) -> Config:
-    """Read and check a file. Raises ConfigError: a setting that nobody knows is an error too."""
+    """Read and check a file. Raises ConfigError, for an unknown setting too."""
     try:
         content = yaml.safe_load(path.read_text())
     except OSError as error:
         elsewhere = ""
         if isinstance(error, FileNotFoundError):
-            elsewhere = " It stands on the hosts of the group cleaner; --config names another file."
+            elsewhere = " The hosts of the group cleaner have this file; --config names another one."
         raise ConfigError(f"{path} cannot be read: {_reason(path, error)}.{elsewhere}") from None
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         where = getattr(error, "problem_mark", None)
@@ -197,11 +197,11 @@ def _reason(path: Path, error: OSError) -> str | None:
 
 
 def checked(content: object, path: Path) -> Config:
-    """Check the content of the file `path`, read or not yet written. Raises ConfigError."""
+    """The configuration that the content of the file `path` stands for; the file need not exist. Raises ConfigError."""
     if not isinstance(content, dict):
-        # A file of another kind may hold a secret.
+        # The message must not repeat the content: another file may hold a secret.
         held = "a text" if isinstance(content, str) else _said(content)
-        raise ConfigError(f"{path} must hold settings, name: value; it holds {held}.")
+        raise ConfigError(f"{path} must hold settings as `name: value`; it holds {held}.")
     config: Config = _made(Config, content, path, "")
     _check(config, path)
     return config
@@ -225,15 +225,15 @@ def _made(cls: type[Any], content: Mapping[Any, object], path: Path, prefix: str
 def _value(hint: Any, value: object, path: Path, name: str) -> object:
     if is_dataclass(hint):
         if not isinstance(value, dict):
-            raise ConfigError(f"{path}: {name} must hold settings, name: value; it holds {_said(value)}.")
+            raise ConfigError(f"{path}: {name} must hold settings as `name: value`; it holds {_said(value)}.")
         return _made(hint, value, path, name + ".")  # type: ignore[arg-type]
     if get_origin(hint) is Literal:
         if value not in get_args(hint):
-            raise ConfigError(f"{path}: {name} is one of {', '.join(get_args(hint))}; it is {_said(value)}.")
+            raise ConfigError(f"{path}: {name} must be one of {', '.join(get_args(hint))}; it is {_said(value)}.")
         return value
     if get_origin(hint) is list:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise ConfigError(f"{path}: {name} is a list of texts; it is {_said(value)}.")
+            raise ConfigError(f"{path}: {name} must be a list of texts; it is {_said(value)}.")
         return value
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     kind, fits = {
@@ -243,7 +243,7 @@ def _value(hint: Any, value: object, path: Path, name: str) -> object:
         str: ("a text", isinstance(value, str)),
     }[hint]
     if not fits:
-        raise ConfigError(f"{path}: {name} is {kind}; it is {_said(value)}.")
+        raise ConfigError(f"{path}: {name} must be {kind}; it is {_said(value)}.")
     if number and float(value) < 0:  # type: ignore[arg-type]
         raise ConfigError(f"{path}: {name} must not be negative; it is {value}.")
     return float(value) if hint is float else value  # type: ignore[arg-type]
@@ -254,17 +254,17 @@ def _said(value: object) -> str:
 
 
 def _check(config: Config, path: Path) -> None:
-    """What one setting cannot say by itself."""
+    """Check values that the type of a setting allows and that cannot work. Raises ConfigError."""
     database = config.database
     schema, _, table = database.inodes.partition(".")
     for name, value in {"metastore": database.metastore, "state": database.state, "inodes": schema}.items():
         if not _IDENTIFIER.fullmatch(value):
-            raise ConfigError(f"{path}: database.{name} is no name of a schema: {_said(value)}.")
+            raise ConfigError(f"{path}: database.{name} is not a valid name of a schema: {_said(value)}.")
     if not _IDENTIFIER.fullmatch(table):
-        raise ConfigError(f"{path}: database.inodes is schema.table; it is {_said(database.inodes)}.")
+        raise ConfigError(f"{path}: database.inodes must be schema.table; it is {_said(database.inodes)}.")
     for name, number, least in (("database.port", database.port, 1), ("metrics.port", config.metrics.port, 0)):
         if not least <= number < 65536:
-            raise ConfigError(f"{path}: {name} is a port, {least} to 65535; it is {number}.")
+            raise ConfigError(f"{path}: {name} must be a port, {least} to 65535; it is {number}.")
     _check_addresses("database.others", database.others, path)
     if not config.hdfs.uris:
         raise ConfigError(f"{path}: hdfs.uris is empty: give fs.defaultFS, for example hdfs://namenode:8020.")
@@ -276,7 +276,7 @@ def _check(config: Config, path: Path) -> None:
         if uri.endswith("/"):
             raise ConfigError(f"{path}: hdfs.uris: {uri} must not end with a slash.")
         if uri.count("/") > 2:
-            raise ConfigError(f"{path}: hdfs.uris: {uri} must name a file system alone, without a path.")
+            raise ConfigError(f"{path}: hdfs.uris: {uri} must name a file system without a path.")
     if config.source == "hdfs" and not config.hdfs.namenodes:
         raise ConfigError(f"{path}: hdfs.namenodes is empty: give host:port of each NameNode.")
     _check_addresses("hdfs.namenodes", config.hdfs.namenodes, path)
@@ -305,17 +305,19 @@ def _check_addresses(name: str, addresses: Sequence[str], path: Path) -> None:
 
 
 def check_scratch(patterns: Sequence[str]) -> None:
-    """Raises ConfigError for a scratch directory that cannot be meant."""
+    """Raises ConfigError for a pattern that would remove more than scratch."""
     for pattern in patterns:
         parts = pattern.split("/")[1:]
         named = [part for part in parts if part != ANY]
         if not pattern.startswith("/") or posixpath.normpath(pattern) != pattern or pattern.startswith("//"):
-            raise ConfigError(f"garbage.scratch: {pattern} is not an absolute path without dots and double slashes.")
+            raise ConfigError(
+                f"garbage.scratch: {pattern} must be an absolute path, without `.`, `..` and double slashes."
+            )
         if any(ANY in part for part in named):
             raise ConfigError(
-                f"garbage.scratch: {pattern}: an asterisk stands for a whole directory, as in /tmp/hive/*."
+                f"garbage.scratch: {pattern}: an asterisk must stand for a whole directory, as in /tmp/hive/*."
             )
         if len(named) < LEAST_NAMED or parts[0] == ANY:
             raise ConfigError(
-                f"garbage.scratch: {pattern} holds more than scratch: name two directories or more, as in /tmp/hive/*."
+                f"garbage.scratch: {pattern} holds more than scratch. Name two directories or more, as in /tmp/hive/*."
             )

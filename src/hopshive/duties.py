@@ -1,4 +1,4 @@
-"""Which work a leader does, each in a thread with connections of its own: the one place that knows all of it."""
+"""The duties of a leader, each in a thread with connections of its own. Only this module knows all of them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from hopshive.daemon.metrics import Metrics
     from hopshive.database import Server
 
-# Seconds between two questions for events while nothing happens: they cost next to nothing.
+# Seconds between two requests for events while none happen. A request costs next to nothing.
 EVENTS_POLL = 0.02
 # Seconds from a step of the garbage collector that had nothing to do to the next step.
 GARBAGE_POLL = 0.2
-# The same of the follower of the binary log, which waits itself for something to come.
+# The same for the reader of the binary log, which itself waits for events.
 BINARY_LOG_POLL = 0.0
-# Seconds between two looks at HDFS itself.
+# Seconds between two reports on HDFS itself.
 REPORT_POLL = 15.0
-# Seconds between two looks for directories of dropped tables.
+# Seconds between two searches for directories of dropped tables.
 DROPS_POLL = 1.0
 
 
 def duties(config: Config, metrics: Metrics) -> list[Duty]:
-    """With the source `hopsfs` there are no NameNode's events to follow."""
+    """The duties for a configuration. The source `hopsfs` has no NameNode's events to follow."""
     found = [Duty("garbage", GARBAGE_POLL, lambda database: GarbageWork(config, database, metrics))]
     if config.garbage.binary_log:
         found.append(Duty("binary-log", BINARY_LOG_POLL, lambda database: BinaryLogWork(database, metrics)))
@@ -46,7 +46,7 @@ def duties(config: Config, metrics: Metrics) -> list[Duty]:
 
 
 def check(config: Config, server: Server) -> Callable[[], None]:
-    """Whether the schema fits this version and this source: raises Refused; DatabaseUnavailable if nobody answers."""
+    """A function that checks whether the schema fits this version and source: raises Refused and DatabaseUnavailable."""
 
     def ask() -> None:
         database = Database(server, config.names)

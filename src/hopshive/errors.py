@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Refused(Exception):
-    """Something is wrong that does not pass by itself; the message is a sentence that says what a human must do.
+    """An error that only a human can fix; the message is a sentence that says how.
 
-    A daemon that meets it ends, having changed nothing.
+    A daemon that raises it changes nothing and ends.
     """

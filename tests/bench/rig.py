@@ -47,7 +47,7 @@ from tests.warehouse.hiveserver2 import HiveSession
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hopshive.daemon.request import Kind, Request
+    from hopshive.daemon.request import Request, RequestKind
     from hopshive.hdfs.namenode import NameNode
 
 MARIADB = [
@@ -314,7 +314,7 @@ def open_rig(directory: Path | None) -> Iterator[Rig]:
             raise click.ClickException(str(missing.msg)) from None
 
 
-def ask(metastore: Metastore, kind: Kind, seconds: float = 1800) -> Request:
+def ask(metastore: Metastore, kind: RequestKind, seconds: float = 1800) -> Request:
     """Ask the leader for something without an argument; the request, once it is over."""
     database = metastore.database()
     try:

@@ -35,7 +35,7 @@ def site(metastore: Metastore, hdfs: Hdfs, tmp_path_factory: pytest.TempPathFact
 
 def test_without_a_daemon_nobody_leads_and_nothing_is_asked_for_ever(site: Site) -> None:
     site.write("one", lease=1)
-    assert "Nobody leads" in site.run("status", code=4)
+    assert "No daemon leads" in site.run("status", code=4)
     assert "the request is withdrawn" in site.run("sync", code=4)
     assert site.world.metastore.execute("SELECT * FROM {state}.request") == []
 
@@ -104,11 +104,11 @@ def test_what_was_removed_is_told_and_comes_back(site: Site) -> None:
         world.files.mkdir(path)
     assert site.json("restore", "--name", "hive.shop.orders")["message"] == "Restored 3 objects."
     assert world.objects() == before
-    nothing = f"The journal has nothing of the removal {number} that could be restored."
+    nothing = f"The journal has nothing to restore of the removal {number}."
     assert f"Error: {nothing}" in site.run("restore", number, code=1)
     assert f"Error: {nothing}" in site.run("restore", number, "--dry-run", code=1)
     assert "begins with the catalog" in site.run("restore", "--name", "orders", code=2)
-    assert "nothing of a removal 99" in site.run("journal", "99", code=1)
+    assert "no removal 99" in site.run("journal", "99", code=1)
 
 
 def forget_removals(site: Site) -> None:
@@ -139,7 +139,7 @@ def test_what_was_deleted_twice_is_undone_from_wherever_the_trash_has_it(site: S
     assert site.json("undo", number, "--dry-run")["moves"][0]["source"] == lies
     assert world.objects() == {"shop"}
     world.files.mkdir(path)
-    assert f"Something else stands at {path}" in site.run("undo", number, code=1)
+    assert f"Another file or directory is at {path}" in site.run("undo", number, code=1)
     world.files.delete(path)
     told = site.run("undo", "--path", path)
     assert f"moved {lies} to {path}" in told
@@ -147,7 +147,7 @@ def test_what_was_deleted_twice_is_undone_from_wherever_the_trash_has_it(site: S
     assert world.objects() == before
     assert "nothing can come back" in site.run("undo", number, code=1)
     assert "nothing can come back" in site.run("undo", "--path", path, code=1)
-    assert "nothing of a removal 99" in site.run("undo", "99", code=1)
+    assert "no removal 99" in site.run("undo", "99", code=1)
     assert f"no removal of {path}_other, or" in site.run("undo", "--path", f"{path}_other", code=1)
     world.files.delete(checkpoint)
 
@@ -203,7 +203,7 @@ def test_what_the_fuse_holds_waits_for_an_approval(site: Site) -> None:
         "undo", "--path", f"{first}/day=1/", code=1
     )
     assert {one["path"] for one in site.json("approve", "--dry-run")} == waits
-    assert "say --yes for all" in site.run("approve", code=2)
+    assert "give --yes to approve all" in site.run("approve", code=2)
     assert "Nothing waits for an approval at /live/external/other" in site.run(
         "approve", "/live/external/other", code=1
     )

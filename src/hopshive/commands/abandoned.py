@@ -1,4 +1,4 @@
-"""`hopshive abandoned`: ends what a HiveServer2 has left open that was killed, or lost its host. For systemd."""
+"""`hopshive abandoned`: aborts the transactions of a HiveServer2 that was killed or lost its host. For systemd."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hopshive.services.health import NoAnswer
 from hopshive.services.locks import Process, abandon
 
 log = logging.getLogger(__name__)
-# Seconds in which a metastore may answer: without one the HiveServer2 that waits for this could do nothing.
+# Seconds to wait for a metastore. The HiveServer2 that starts next could do nothing without one.
 PATIENCE = 15.0
 
 
 @click.command(hidden=True)
-@click.option("--user", required=True, help="As whom the HiveServer2 runs.")
+@click.option("--user", required=True, help="The user that HiveServer2 runs as.")
 @click.option(
     "--metastore",
     "metastores",
@@ -28,16 +28,18 @@ PATIENCE = 15.0
     help="A metastore: host:port. May be given several times.",
 )
 def abandoned(user: str, metastores: tuple[str, ...]) -> None:
-    """Abort the transactions that are open in the name of this host, before its HiveServer2 starts.
+    """Abort open transactions of this host before its HiveServer2 starts.
 
-    Their locks would keep others from a table until hive.txn.timeout is over.
+    Their locks would keep other sessions from a table until hive.txn.timeout has passed.
     """
     logs.configure()
     try:
         numbers = abandon(Process(user, socket.gethostname()), metastores, PATIENCE)
     except NoAnswer as error:
-        log.warning("What the last HiveServer2 of this host has left open stays so until hive.txn.timeout. %s", error)
+        log.warning(
+            "Transactions that the last HiveServer2 of this host left open stay open until hive.txn.timeout. %s", error
+        )
         return
     if numbers:
         listed = ", ".join(map(str, numbers))
-        log.warning("The last HiveServer2 of this host has left transactions open, which were aborted: %s.", listed)
+        log.warning("Aborted transactions that the last HiveServer2 of this host left open: %s.", listed)

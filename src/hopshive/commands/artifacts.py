@@ -1,4 +1,4 @@
-"""hopshive artifacts: what is installed, in the cache of the controller."""
+"""`hopshive artifacts`: the archives that hosts get, in the controller's cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hopshive.install.artifacts.python_env import BUILD_ENV, PREFIX
 from hopshive.install.artifacts.tarball import OfficialTarball, parse_tarballs
 
 
-@click.group(short_help="On the controller: what is installed, cache, mirror, locks.")
+@click.group(short_help="On the controller: archives for hosts, cache, mirror, locks.")
 @click.option("--artifacts", type=click.Path(path_type=Path, file_okay=False), help="Directory of the locks.")
 @click.option(
     "--cache", type=click.Path(path_type=Path, file_okay=False), help="Default: HOPSHIVE_CACHE, or ~/.cache/hopshive."
@@ -36,11 +36,11 @@ def artifacts(
     python_version: str,
     tarballs: Path | None,
 ) -> None:
-    """What is installed: list it, build it in the cache, update a lock, fill a mirror."""
+    """List the archives that hosts get, build them in the cache, update a lock, fill a mirror."""
     locks = (artifacts or default_artifacts()).resolve()
     if not locks.is_dir():
         raise click.ClickException(
-            f"{locks} is not there: say this in the repository of hopshive, or name its --artifacts."
+            f"{locks} does not exist. Run this command in the repository of hopshive, or give --artifacts."
         )
     ctx.obj = Catalogue(
         artifacts=locks,
@@ -55,7 +55,7 @@ def artifacts(
 @click.argument("products", nargs=-1)
 @click.pass_obj
 def list_(catalogue: Catalogue, products: tuple[str, ...]) -> None:
-    """Print checksum and URL of every file that a build from an empty cache fetches. Asks no network."""
+    """Print checksum and URL of every file that a build from an empty cache fetches. Uses no network."""
     for name in products or catalogue.names:
         for file in catalogue.list_files(name):
             click.echo(f"{file.sha256}  {file.url}")
@@ -76,7 +76,7 @@ def build(catalogue: Catalogue, products: tuple[str, ...]) -> None:
 @click.argument("product")
 @click.pass_obj
 def update(catalogue: Catalogue, product: str) -> None:
-    """Resolve PRODUCT anew and rewrite its lock. Needs Maven and a JDK, or uv for python-<environment>."""
+    """Resolve PRODUCT again and rewrite its lock. Needs Maven and a JDK, or uv for python-<environment>."""
     if product.startswith(PREFIX):
         path = catalogue.artifacts / "python" / product.removeprefix(PREFIX) / "lock.txt"
     else:
@@ -87,7 +87,7 @@ def update(catalogue: Catalogue, product: str) -> None:
     click.echo(f"{path}: {state}, {len(files)} files")
     if product == PREFIX + BUILD_ENV and state == "rewritten":
         click.echo(
-            "Wheels that were built with other tools stay in the cache; remove its directory wheels to build them anew."
+            "Wheels that other tools built stay in the cache. To build them again, remove the cache's directory wheels."
         )
 
 
@@ -95,7 +95,7 @@ def update(catalogue: Catalogue, product: str) -> None:
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.pass_obj
 def mirror(catalogue: Catalogue, directory: Path) -> None:
-    """Fill DIRECTORY with all that a build needs, to be carried to a site without the Internet and named as its mirror."""
+    """Fill DIRECTORY with all files that a build needs: a mirror for a site without the Internet."""
     with Bars() as bars:
         added = catalogue.fill_mirror(directory, bars.advance)
     click.echo(f"{directory}: {added} files added")
@@ -109,12 +109,12 @@ def read_tarballs(path: Path) -> dict[str, OfficialTarball]:
         raise ArtifactError(f"{path} is not YAML: {' '.join(str(error).split())}.") from None
     entries = data.get("artifacts_tarballs", data) if isinstance(data, dict) else data
     if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
-        raise ArtifactError(f"{path} must hold artifacts_tarballs: of each product source, sha256 and version.")
+        raise ArtifactError(f"{path} must hold artifacts_tarballs: for each product its source, sha256 and version.")
     return parse_tarballs(entries)
 
 
 class Bars:
-    """Progress on standard error, one bar for each product; nothing at all unless that is a terminal."""
+    """Progress bars on standard error, one for each product; none unless standard error is a terminal."""
 
     def __init__(self) -> None:
         console = Console(stderr=True)
@@ -130,7 +130,7 @@ class Bars:
         self._progress.stop()
 
     def advance(self, name: str, done: int, total: int) -> None:
-        """Show that `done` of `total` files of a product are there."""
+        """Show that `done` of `total` files of a product are in the cache."""
         if name not in self._tasks:
             self._tasks[name] = self._progress.add_task(name, total=total)
         self._progress.update(self._tasks[name], completed=done)

@@ -1,4 +1,4 @@
-"""Commands that the leader carries out: `hopshive sync` and `restore`; and how a command asks it."""
+"""`hopshive sync` and `restore`, which the leader carries out, and how a command sends a request to the leader."""
 
 from __future__ import annotations
 
@@ -27,24 +27,25 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hopshive.consistency.mirror.pending_check import MovedDirectory
-    from hopshive.daemon.request import Kind, Request
+    from hopshive.daemon.request import Request, RequestKind
 
-# Seconds between two looks at a request.
-LOOK = 0.2
+# Seconds between two reads of a request's row, or of another thing that a command waits for.
+POLL = 0.2
 
 
-class NobodyLeads(click.ClickException):
+class NoLeader(click.ClickException):
     """Exit code 4."""
 
     exit_code = NO_LEADER
 
 
-@click.command(short_help="Compare all metadata with HDFS now, and follow.")
+@click.command(short_help="Compare all metadata with HDFS now, and update them.")
 @site_options
 def sync(site: Site) -> None:
-    """Compare all metadata with the file system now, and let it follow.
+    """Compare all metadata with the file system now, and remove metadata whose directory is gone.
 
-    A line on standard error tells of what was moved elsewhere: its metadata stays until cleaner_rename_grace has passed.
+    A line on standard error names directories that were moved elsewhere. Their metadata stay until
+    cleaner_rename_grace has passed.
     """
     done = ask(site, "sync", {})
     with site.database().reading() as tx:
@@ -54,23 +55,23 @@ def sync(site: Site) -> None:
     end(site, done)
 
 
-@click.command(short_help="Put metadata back whose directory is there again.")
+@click.command(short_help="Restore metadata whose directory is back.")
 @click.argument("removal", type=int, required=False)
-@click.option("--name", help="An object with all beneath: hive.db, hive.db.table, hive.db.table/part=1.")
-@click.option("--path", help="A directory on HDFS, with all beneath.")
+@click.option("--name", help="An object with all in it: hive.db, hive.db.table, hive.db.table/part=1.")
+@click.option("--path", help="A directory on HDFS, with all below it.")
 @click.option("--dry-run", is_flag=True, help="Only list what would be restored.")
 @site_options
 def restore(site: Site, removal: int | None, name: str | None, path: str | None, dry_run: bool) -> None:
-    """Put metadata back whose directory is there again: of REMOVAL (see `hopshive journal`), of a name, at a path.
+    """Restore metadata whose directory is back on HDFS: those of REMOVAL (see `hopshive journal`), of a name, of a path.
 
-    With more than one of these, what meets all of them.
+    With more than one of these, only metadata that match all of them.
     """
     if path is not None:
         path = site.path_of(path, "--path")
     given: dict[str, Any] = {"removal": removal, "name": name, "path": path}
     argument = {key: value for key, value in given.items() if value is not None}
     if not argument:
-        raise click.UsageError("Say what: a REMOVAL, --name or --path.")
+        raise click.UsageError("Give a REMOVAL, --name or --path.")
     if name is not None and "." not in name:
         raise click.UsageError("--name begins with the catalog, as in hive.db or hive.db.table.")
     if removal is not None:
@@ -102,12 +103,12 @@ def _show_restorable(site: Site, argument: Mapping[str, Any]) -> None:
 
 
 def printable(text: str) -> str:
-    """For a terminal: names of HDFS may hold bytes that are no UTF-8."""
+    """The text for a terminal: names on HDFS may hold bytes that are not UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def shown(text: str) -> str:
-    """The same for rich: names may hold what looks like its markup."""
+    """The same for rich: names may look like rich's markup."""
     return printable(text).replace("[", "\\[")
 
 
@@ -115,16 +116,16 @@ def shown(text: str) -> str:
 
 
 def first_of(moved: Sequence[MovedDirectory]) -> str:
-    """About the directories that were moved elsewhere: the one that goes first, and how many more there are."""
+    """The moved directory whose metadata go first, and how many more there are."""
     return str(moved[0]) + (f". And {len(moved) - 1} more" if len(moved) > 1 else "")
 
 
-def ask(site: Site, kind: Kind, argument: Mapping[str, Any]) -> Request:
-    """Ask the leader, and wait until it is over, with a bar on a terminal.
+def ask(site: Site, kind: RequestKind, argument: Mapping[str, Any]) -> Request:
+    """Send the leader a request and return it when it is over; a terminal shows a progress bar.
 
-    Nobody leads for two leases: the request is withdrawn, and NobodyLeads is raised. A leader without a NameNode begins nothing:
-    after the same time the request is withdrawn, and NameNodeUnavailable is raised. Interrupted: it is withdrawn if nobody has
-    begun it.
+    After two leases without a leader, the request is withdrawn, and NoLeader is raised. A leader that reaches no
+    NameNode begins no request: after the same time the request is withdrawn, and NameNodeUnavailable is raised. An
+    interrupt withdraws the request unless a leader has begun it.
     """
     database = site.database()
     with database.transaction() as tx:
@@ -135,7 +136,7 @@ def ask(site: Site, kind: Kind, argument: Mapping[str, Any]) -> Request:
     except KeyboardInterrupt:
         if _withdraw(database, number):
             raise click.ClickException("Interrupted; the request was withdrawn.") from None
-        raise click.ClickException(f"Interrupted; the leader goes on with the request {number}.") from None
+        raise click.ClickException(f"Interrupted; the leader continues with the request {number}.") from None
 
 
 def _reach(site: Site) -> None:
@@ -153,9 +154,10 @@ def wait(
     show: Callable[[Request], None],
     reach: Callable[[], None] = lambda: None,
 ) -> Request:
-    """A request when it is over. `patience`: seconds without anybody who leads, or who begins it. Raises NobodyLeads.
+    """Wait until a request is over, and return it. `patience`: seconds without a leader, or until a leader begins it.
 
-    `reach` is called when nobody has begun it in that time; what it raises is raised if the request could be withdrawn.
+    Raises NoLeader. `reach` is called when no leader has begun the request within `patience`; a NameNodeUnavailable
+    of `reach` is raised if the request could be withdrawn.
     """
     led_at = asked_at = time.monotonic()
     while True:
@@ -164,13 +166,13 @@ def wait(
                 found = request.read(tx, number)
                 standing = read_standing(tx)
         except DatabaseUnavailable:
-            # The leader waits for it too; the request is not lost.
+            # The leader waits for the database too; the request is not lost.
             if time.monotonic() - led_at > patience:
                 raise
-            time.sleep(LOOK)
+            time.sleep(POLL)
             continue
         if found is None:
-            raise click.ClickException(f"Somebody removed the request {number}.")
+            raise click.ClickException(f"The request {number} was removed from the database.")
         if found.over:
             return found
         show(found)
@@ -184,11 +186,11 @@ def wait(
         if standing is not None and standing.led:
             led_at = time.monotonic()
         elif time.monotonic() - led_at > patience and _withdraw(database, number):
-            raise NobodyLeads(
-                f"Nobody leads since {patience:.0f} s: nothing was done, the request is withdrawn. "
-                "Is the unit hopshive-cleaner up, and what does its journal say?"
+            raise NoLeader(
+                f"No daemon has led for {patience:.0f} s. The request was withdrawn; nothing was done. "
+                "Is the unit hopshive-cleaner running? See: journalctl -u hopshive-cleaner"
             )
-        time.sleep(LOOK)
+        time.sleep(POLL)
 
 
 def _withdraw(database: Database, number: int) -> bool:
@@ -208,7 +210,7 @@ def end(site: Site, done: Request) -> None:
 
 
 class Bar:
-    """How far a request is, on a terminal."""
+    """A request's progress bar, on a terminal."""
 
     def __init__(self, console: Console, what: str) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -223,10 +225,10 @@ class Bar:
         self._progress.stop()
 
     def show(self, now: Request) -> None:
-        """Show a request as it is."""
+        """Show the state and the progress of a request."""
         text = f"{now.kind} ({now.state})"
         self._progress.update(self._task, description=text, completed=now.done, total=now.total or None)
 
     def advance(self, done: int, total: int) -> None:
-        """Show that `done` of `total` are there."""
+        """Show that `done` of `total` objects are done."""
         self._progress.update(self._task, completed=done, total=total or None)

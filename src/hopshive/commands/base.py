@@ -1,4 +1,4 @@
-"""What the commands have in common: their options, their exit codes, how they print."""
+"""What the commands share: options, exit codes, printing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from hopshive.config import Config
 
-# Exit codes; docs/cleaner.md has them. 2 is click's, for a wrong usage.
+# Exit codes, as in docs/cleaner.md. Click ends with 2 after wrong usage.
 OK = 0
 ERROR = 1
 DIFFERENCES = 3
@@ -35,12 +35,12 @@ NO_LEADER = 4
 # EX_CONFIG of sysexits.h: the daemon ended because a human must act.
 REFUSED = 78
 
-# What is no terminal gets lines as long as they are.
+# Columns of output that is not a terminal: lines are not wrapped.
 WIDE = 250
 
 
 class Commands(click.Group):
-    """Turns the package's errors, and those about a file, into one line and exit code 1."""
+    """Turns errors of the package and of files into one line and exit code 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -48,7 +48,7 @@ class Commands(click.Group):
         except (ArtifactError, Refused, DatabaseError, NameNodeError) as error:
             raise click.ClickException(str(error)) from error
         except OSError as error:
-            # A closed pipe has no file: click ends quietly.
+            # A closed pipe names no file; click ends without a message.
             if error.filename is None:
                 raise
             why = denial(Path(error.filename)) if isinstance(error, PermissionError) else error.strerror
@@ -56,7 +56,7 @@ class Commands(click.Group):
 
 
 def complain(sentence: str) -> None:
-    """Say what went wrong, as an exception that ends a command says it, and go on."""
+    """Print an error as click prints it, and continue."""
     click.ClickException(sentence).show()
 
 
@@ -66,14 +66,14 @@ class Place(click.ParamType[str]):
     name = "host:port"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """As it is, if it is one."""
+        """The value itself; fails unless it is `host:port`."""
         if not configuration.is_address(value):
             self.fail(f"{value!r} is not host:port", param, ctx)
         return value
 
 
 def until_stopped(run: Callable[[Callable[[], bool], Callable[[float], None]], None]) -> None:
-    """Call `run(stop, sleep)`, where `stop` tells whether systemd or a human ended the daemon, which also cuts `sleep` short."""
+    """Call `run(stop, sleep)`: `stop()` is true after SIGTERM or SIGINT, which also cut `sleep` short."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -86,44 +86,46 @@ def until_stopped(run: Callable[[Callable[[], bool], Callable[[float], None]], N
 
 @dataclass(frozen=True)
 class Site:
-    """Where a command works, and how it prints."""
+    """The configuration that a command uses, and how the command prints."""
 
     path: Path
     json: bool
 
     @cached_property
     def config(self) -> Config:
-        """Raises ConfigError."""
+        """The configuration file's content. Raises ConfigError."""
         return configuration.read(self.path)
 
     @cached_property
     def server(self) -> Server:
-        """Raises ConfigError."""
+        """The database server. Raises ConfigError."""
         return self.config.server()
 
     def database(self) -> Database:
-        """A connection without a fence: for reading, and for requests."""
+        """A connection that does not check the lease: for reading, and for requests to the leader."""
         return Database(self.server, self.config.names)
 
     def namenode(self) -> NameNode | None:
-        """None with the source `hopsfs`, which is asked nothing."""
+        """A client of the NameNodes; None with the source `hopsfs`."""
         if self.config.source == "hopsfs":
             return None
         return self.config.namenode()
 
     def path_of(self, given: str, what: str) -> str:
-        """A path on HDFS, given as that or as a location (`hdfs://mycluster/x`), as DESCRIBE FORMATTED prints it.
+        """The path on HDFS of a path or of a location (`hdfs://mycluster/x`), as DESCRIBE FORMATTED prints it.
 
-        Raises UsageError, which begins with `what`.
+        Raises UsageError, whose message begins with `what`.
         """
         path = given if given.startswith("/") else self.config.file_system.path_of(given)
         if path is None:
             places = ", ".join(self.config.file_system.uris)
-            raise click.UsageError(f"{what} is no path on HDFS, which begins with /, nor a location on {places}.")
+            raise click.UsageError(
+                f"{what} is neither a path on HDFS, which begins with /, nor a location on {places}."
+            )
         return path
 
     def print_json(self, content: object) -> None:
-        """One document on standard output."""
+        """Print one JSON document on standard output."""
         click.echo(json.dumps(content, default=_plain, indent=2))
 
     @cached_property
@@ -133,23 +135,23 @@ class Site:
 
     @cached_property
     def progress_console(self) -> Console:
-        """Standard error, for what is over when the command is."""
+        """Standard error, for progress bars."""
         return console(stderr=True)
 
 
 def console(stderr: bool = False) -> Console:
-    """Text that is no terminal's is not wrapped."""
+    """A console; it wraps lines only on a terminal."""
     stream = sys.stderr if stderr else sys.stdout
     return Console(stderr=stderr, width=None if stream.isatty() else WIDE, highlight=False)
 
 
 def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options --config and --json, which the command gets as its first argument, a Site."""
+    """Add the options --config and --json. The command gets both as its first argument, a Site."""
 
     @click.option(
         "--config",
         "config_path",
-        # What cannot be read says who may: Site.config.
+        # Site.config reports a file that cannot be read, and names the user or group that may.
         type=click.Path(path_type=Path, dir_okay=False, readable=False),
         default=configuration.DEFAULT_PATH,
         show_default=True,
@@ -164,12 +166,12 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def moment(at: datetime | None) -> str:
-    """A time of the database, which is UTC, for humans."""
+    """A time of the database, which is UTC, as text; empty for None."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else ""
 
 
 def duration(seconds: float) -> str:
-    """Of two units at most: `3.2 s`, `5 min 3 s`, `2 d 4 h`."""
+    """Seconds in at most two units: `3.2 s`, `5 min 3 s`, `2 d 4 h`."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     whole = round(seconds)

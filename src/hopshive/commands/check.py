@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hopshive.consistency.check import Difference
-    from hopshive.daemon.request import Kind
+    from hopshive.daemon.request import RequestKind
 
 
-@click.command(short_help="Compare metastore and file system; --fix settles it.")
-@click.option("--fix", is_flag=True, help="Let the leader settle what can be settled, then check again.")
+@click.command(short_help="Compare metastore and file system; --fix repairs.")
+@click.option("--fix", is_flag=True, help="Let the leader repair what it can, then compare again.")
 @site_options
 def check(site: Site, fix: bool) -> None:
     """Compare metastore and file system in both directions, and count garbage. Changes nothing without --fix.
 
-    Exit code 0: no difference; 3: some. A directory without metadata is never removed, with --fix neither.
+    Exit code 0: no difference; 3: some. A directory without metadata is never removed, not even with --fix.
     """
     found = _compared(site)
     fixed = []
@@ -50,10 +50,10 @@ def check(site: Site, fix: bool) -> None:
     sys.exit(DIFFERENCES if found else OK)
 
 
-def remedies(found: Sequence[Difference]) -> list[Kind]:
-    """What the leader is asked to do about some differences."""
+def remedies(found: Sequence[Difference]) -> list[RequestKind]:
+    """The requests to the leader that repair some differences."""
     kinds = {difference.kind for difference in found}
-    wanted: list[Kind] = []
+    wanted: list[RequestKind] = []
     if kinds & {"no directory", "not bound", "bound elsewhere"}:
         wanted.append("sync")
     if "garbage" in kinds:

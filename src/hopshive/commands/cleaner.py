@@ -22,15 +22,15 @@ log = logging.getLogger(__name__)
 
 @click.group()
 def cleaner() -> None:
-    """The daemon that lets the metastore follow the file system."""
+    """The daemon that keeps the metastore in step with HDFS."""
 
 
 @cleaner.command()
 @site_options
 def run(site: Site) -> None:
-    """Run until SIGTERM. Any number of daemons on any hosts: one leads, the others wait.
+    """Run until SIGTERM. Any number of daemons may run, on any hosts: one leads, the others wait.
 
-    Exit code 0: it was told to end; 78: something is wrong that does not pass by itself, the last line says what.
+    Exit code 0: SIGTERM or SIGINT ended the daemon; 78: an error that a human must fix, named in the last line.
     """
     logs.configure()
     try:
@@ -44,5 +44,5 @@ def run(site: Site) -> None:
     except (Refused, EndpointError) as error:
         log.critical("%s", error)
         sys.exit(REFUSED)
-    log.info("The daemon was told to end.")
+    log.info("The daemon ends: a signal told it to.")
     sys.exit(OK)

@@ -1,4 +1,4 @@
-"""`hopshive held`: what waits for a human; `hopshive approve`: let go of it."""
+"""`hopshive held`: removals that wait for a human; `hopshive approve`: carry them out."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from hopshive.consistency.mirror.held import Held
 
-# Characters of paths, as JSON, that one approval has room for.
-ROOM = 6000
+# The most characters of paths, as JSON, in one approval.
+MOST_CHARACTERS = 6000
 
 
-@click.command(short_help="What the fuse holds, and since when.")
+@click.command(short_help="Removals that the fuse holds, and since when.")
 @site_options
 def held(site: Site) -> None:
-    """What the fuse holds, and what the policy only reports: metadata whose directory is not there."""
+    """Removals that wait for a human: those that the fuse holds, and those that the policy only reports."""
     found = read(site.database())
     if site.json:
         site.print_json(found)
@@ -38,22 +38,22 @@ def held(site: Site) -> None:
         site.console.print("Nothing waits for an approval.")
 
 
-@click.command(short_help="Let go of what the fuse holds.")
+@click.command(short_help="Carry out removals that the fuse holds.")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
-@click.option("--dry-run", is_flag=True, help="Only list what would go.")
-@click.option("--yes", is_flag=True, help="Do not ask: all that waits now.")
+@click.option("--dry-run", is_flag=True, help="Only list the removals.")
+@click.option("--yes", is_flag=True, help="Approve without a question.")
 @site_options
 def approve(site: Site, paths: tuple[str, ...], dry_run: bool, yes: bool) -> None:
-    """Let go of what waits at or beneath each PATH (see `hopshive held`), without a PATH of all, after a question.
+    """Carry out the removals that wait at or below each PATH (see `hopshive held`). Without a PATH: all, after a question.
 
-    What is held after the list was read is not let go of. Without a terminal, all of it takes --yes.
+    Removals that are held after the list was read stay held. Without a terminal, approving all takes --yes.
     """
     wanted = list(dict.fromkeys(normal(site.path_of(path, path)) for path in paths))
-    if len(json.dumps(wanted)) > ROOM:
-        raise click.UsageError("These are too many paths for one approval. Name fewer, or the directory above them.")
+    if len(json.dumps(wanted)) > MOST_CHARACTERS:
+        raise click.UsageError("Too many paths for one approval. Name fewer paths, or the directory above them.")
     asks = not (paths or yes or dry_run)
     if asks and not sys.stdin.isatty():
-        raise click.UsageError("Without a terminal nobody can be asked: name each PATH, or say --yes for all.")
+        raise click.UsageError("There is no terminal to ask at. Name each PATH, or give --yes to approve all.")
     found = read(site.database(), wanted)
     for path in wanted:
         if not read(site.database(), [path]):
@@ -77,9 +77,9 @@ def approve(site: Site, paths: tuple[str, ...], dry_run: bool, yes: bool) -> Non
 
 
 def _agrees() -> bool:
-    """Ask at the terminal. The end of the input, or an interrupt, is a no."""
+    """The answer at the terminal. The end of the input and an interrupt mean no."""
     try:
-        return click.confirm("The metadata of all of these goes. Go on?", err=True)
+        return click.confirm("The metadata of all of these are removed. Continue?", err=True)
     except click.Abort:
         click.echo(err=True)
         return False

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hopshive.consistency.journal import Entry, Removal
 
-# Columns of a terminal beneath which the list is one of blocks: nine columns of a table would break each word.
+# A terminal with fewer columns gets blocks: a table of nine columns would break each word.
 NARROW = 160
 CAUSES = {
     "unlink": "deleted",
@@ -58,26 +58,26 @@ def journal(site: Site, removal: int | None, limit: int) -> None:
         site.console.print(_objects(entries))
     else:
         raise click.ClickException(
-            f"The journal has nothing of a removal {removal}: it never was, or is older than cleaner_journal_expiry."
+            f"The journal has no removal {removal}: there was none, or it is older than cleaner_journal_expiry."
         )
 
 
 def cause_of(kind: str, target: str) -> str:
-    """What became of a directory."""
+    """What happened to a directory, as words."""
     if kind == "rename":
         return f"{CAUSES[kind]} {target}" if target else "moved elsewhere, and deleted there"
     return CAUSES.get(kind, kind)
 
 
 def why(removal: Removal) -> str:
-    """Why it happened, for humans."""
+    """Why a removal happened, as words."""
     cause = cause_of(removal.kind, removal.target)
     return f"{cause}, transaction {removal.txid}" if removal.txid else cause
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the first directory that can come back lies now, and until when the trash keeps it at least, UTC."""
+    """Where the first restorable directory of a removal lies now, and until when the trash keeps it at least (UTC)."""
 
     lies: str | None
     until: datetime | None
@@ -87,7 +87,7 @@ NOWHERE = Place(None, None)
 
 
 def _places(site: Site, removals: list[Removal], tops: Mapping[int, Entry | None]) -> dict[int, Place]:
-    """Of what can come back; none of it while no NameNode answers."""
+    """The places of restorable removals, by number; empty while no NameNode answers."""
     namenode = site.namenode()
     found: dict[int, Place] = {}
     if namenode is None:
@@ -103,7 +103,7 @@ def _places(site: Site, removals: list[Removal], tops: Mapping[int, Entry | None
                     keeps = lies is not None and in_trash(lies) and interval
                     found[one.id] = Place(lies, (one.event_at or one.begun) + interval if keeps else None)
     except NameNodeError as error:
-        click.echo(f"Where directories lie is not known: {error}", err=True)
+        click.echo(f"The places of directories are unknown: {error}", err=True)
     return found
 
 
@@ -137,7 +137,7 @@ def _removals(removals: list[Removal], places: Mapping[int, Place]) -> Table:
 
 
 def _blocks(removals: list[Removal], places: Mapping[int, Place]) -> Table:
-    """The same, each removal in some lines."""
+    """The same, with a block of lines for each removal."""
     table = Table(show_lines=True)
     table.add_column("removal", justify="right", no_wrap=True)
     table.add_column("what went", overflow="fold")

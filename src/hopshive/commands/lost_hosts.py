@@ -1,4 +1,4 @@
-"""`hopshive lost-hosts`: gives up the application masters of hosts that are gone. For systemd."""
+"""`hopshive lost-hosts`: fails the application masters of hosts that are gone. For systemd."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from hopshive.services.lost_hosts import LostHosts, ResourceManager
 
 
 @click.command(name="lost-hosts", hidden=True)
-@click.option(
-    "--own", type=Place(), required=True, help="The web pages of the ResourceManager beside which it runs: host:port."
-)
-@click.option("--rpc", type=Place(), required=True, help="Where that one's clients call it: host:port.")
-@click.option("--user", required=True, help="As whom it is told: the one that it runs as.")
+@click.option("--own", type=Place(), required=True, help="The HTTP port of this host's ResourceManager: host:port.")
+@click.option("--rpc", type=Place(), required=True, help="The RPC port of this host's ResourceManager: host:port.")
+@click.option("--user", required=True, help="The user for calls to the ResourceManager: the one that it runs as.")
 @click.option(
     "--other",
     type=Place(),
     multiple=True,
-    help="The web pages of another ResourceManager: host:port. May be given several times.",
+    help="The HTTP port of another ResourceManager: host:port. May be given several times.",
 )
 def lost_hosts(own: str, rpc: str, user: str, other: tuple[str, ...]) -> None:
     """Fail the application masters of a host that is gone, so that YARN starts them elsewhere at once."""

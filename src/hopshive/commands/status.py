@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from hopshive.hdfs.namenode.report import Replica
 
 
-@click.command(short_help="Who leads, how far it is, what waits for a human.")
+@click.command(short_help="The leader, its lag, and what waits for a human.")
 @site_options
 def status(site: Site) -> None:
-    """Who leads, how far the metastore follows, how HDFS is, what waits for a human.
+    """The leader, how far the metastore follows HDFS, the state of HDFS, and what waits for a human.
 
-    Exit code 0: all is well; 1: database or NameNode cannot be asked; 3: something waits for a human; 4: nobody leads.
+    Exit code 0: all is well; 1: database or NameNode does not answer; 3: something waits for a human; 4: no daemon leads.
     """
     namenode = site.namenode()
     found = report.read(site.config, site.database(), namenode)
@@ -42,7 +42,7 @@ def status(site: Site) -> None:
 
 
 def exit_code(found: Status) -> int:
-    """What is worst."""
+    """The exit code of the worst finding."""
     if found.unreachable:
         return ERROR
     if not found.led:
@@ -59,8 +59,8 @@ def _table(found: Status) -> Table:
         if standing and standing.led:
             rows.append(("leader", f"{standing.holder}, epoch {standing.epoch}, lease for {duration(standing.left)}"))
         else:
-            last = f", the last was {standing.holder}" if standing and standing.holder else ""
-            rows.append(("leader", f"nobody{last}"))
+            last = f"; the last was {standing.holder}" if standing and standing.holder else ""
+            rows.append(("leader", f"none{last}"))
         rows.append(("applied up to", "" if stored.txid is None else f"transaction {stored.txid}"))
     if found.lag_events is not None:
         seconds = f", {duration(found.lag_seconds)}" if found.lag_seconds else ""
@@ -68,7 +68,7 @@ def _table(found: Status) -> Table:
     if stored is not None:
         rows += [
             ("bound", f"{stored.bound}, {stored.unbound} wait"),
-            ("rechecks", _counts(stored.rechecks)),
+            ("pending checks", _counts(stored.rechecks)),
             *((("moved", shown(first_of(stored.moved))),) if stored.moved else ()),
             ("fuse", "blown" if stored.fuse is not None else "holds" if stored.held is not None else "whole"),
             ("garbage candidates", str(stored.candidates)),

@@ -1,4 +1,4 @@
-"""`hopshive undo`: a directory back from wherever it lies now, and its metadata with it."""
+"""`hopshive undo`: moves a directory back from where it lies now; its metadata come back with it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hopshive.commands.ask import LOOK, NobodyLeads, ask, printable
+from hopshive.commands.ask import POLL, NoLeader, ask, printable
 from hopshive.commands.base import Site, site_options
 from hopshive.consistency import journal
 from hopshive.consistency.mirror import held, queue_reports
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Move a directory back, and wait for its metadata.")
 @click.argument("removal", type=int, required=False)
-@click.option("--path", help="The newest removal of a directory on HDFS, or of what lay beneath it.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be moved.")
+@click.option("--path", help="The newest removal of a directory on HDFS, or of something below it.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be moved.")
 @click.option(
-    "--timeout", type=click.FloatRange(min=0), default=60, show_default=True, help="Seconds that metadata may take."
+    "--timeout", type=click.FloatRange(min=0), default=60, show_default=True, help="Seconds to wait for the metadata."
 )
 @site_options
 def undo(site: Site, removal: int | None, path: str | None, dry_run: bool, timeout: float) -> None:
-    """Move back what REMOVAL took (see `hopshive journal`), from wherever it lies, and wait until its metadata is there.
+    """Move back the directories of REMOVAL (see `hopshive journal`) from where they lie now, and wait for their metadata.
 
-    Moves nothing where something else stands in the place, or where the trash was emptied.
+    Moves nothing if another file or directory has taken the place, or if the trash was emptied.
     """
     if (removal is None) == (path is None):
-        raise click.UsageError("Say what: either a REMOVAL or --path.")
+        raise click.UsageError("Give either a REMOVAL or --path.")
     if path is not None:
         path = site.path_of(path, "--path")
     namenode = site.namenode()
@@ -49,7 +49,7 @@ def undo(site: Site, removal: int | None, path: str | None, dry_run: bool, timeo
         raise click.ClickException("With the source hopsfs there is no journal: nothing can be undone.")
     database = site.database()
     with namenode:
-        # The journal knows only of the file system that it was written for.
+        # The journal describes only the file system that it was written for.
         namenode.identity()
         number, entries, gone = _entries(database, namenode, removal, path)
         with database.reading() as tx:
@@ -65,17 +65,17 @@ def undo(site: Site, removal: int | None, path: str | None, dry_run: bool, timeo
             raise click.ClickException(str(error)) from None
         if not dry_run:
             if standing is None or not standing.led:
-                raise NobodyLeads("Nobody leads: nothing was moved. Is the unit hopshive-cleaner up?")
+                raise NoLeader("No daemon leads: nothing was moved. Is the unit hopshive-cleaner running?")
             for move in planned.moves:
                 carry_out(namenode, move)
-    lost = f" {counted(gone, 'object')} cannot: deleted past the trash." if gone else ""
+    lost = f" {counted(gone, 'object')} cannot come back: deleted past the trash." if gone else ""
     if dry_run:
         _say(site, number, planned, f"{counted(len(entries), 'object')} would come back.{lost}", "would move")
         return
-    # What is in its place is tried by the daemon again at another time only.
+    # The daemon itself tries again only later to restore metadata whose directory did not move.
     if not site.config.journal.automatic or all(move.source == move.target for move in planned.moves):
         done = ask(site, "restore", {"removal": number, **({"path": path} if path else {})})
-        # What is gone fails, too, and is said.
+        # An object whose directory is gone fails too; it counts in `lost`.
         if done.state == "failed" and _left(database, number, {entry.id for entry in entries}):
             raise click.ClickException(done.message)
     else:
@@ -86,7 +86,7 @@ def undo(site: Site, removal: int | None, path: str | None, dry_run: bool, timeo
 def _entries(
     database: Database, namenode: NameNode, removal: int | None, path: str | None
 ) -> tuple[int, list[Entry], int]:
-    """The removal, what of it can come back, and of how many objects the directory was deleted for good."""
+    """The removal, its entries that can come back, and the number of objects whose directory was deleted for good."""
     with database.reading() as tx:
         entries = journal.restorable(tx, removal=removal, path=path)
         known = removal is None or journal.one_removal(tx, removal) is not None
@@ -95,7 +95,7 @@ def _entries(
     waiting = [] if entries or path is None else _waiting(database, normal(path))
     if waiting:
         one = waiting[0]
-        where = f" It lies at {one.target}: move it back, and it waits no longer." if one.target else ""
+        where = f" It lies at {one.target}. Move it back to end the wait." if one.target else ""
         raise click.ClickException(
             f"{one.path} waits for an approval, and none of its metadata was removed.{where} Look: hopshive held"
         )
@@ -107,13 +107,13 @@ def _entries(
         )
     number = max(entry.removal for entry in entries)
     mine = [entry for entry in entries if entry.removal == number]
-    # What was deleted past the trash stays away, and the rest comes back without it.
+    # The other objects come back without those whose directory was deleted past the trash.
     there = [entry for entry in mine if entry.inode != GONE]
     return (number, there, len(mine) - len(there)) if there else (number, mine, 0)
 
 
 def _under_way(number: int) -> str:
-    return f"The removal {number} is still under way. Try again when it has ended."
+    return f"The removal {number} is still running. Try again when it has ended."
 
 
 def _nothing_of_removal(database: Database, number: int) -> str:
@@ -125,44 +125,47 @@ def _nothing_of_removal(database: Database, number: int) -> str:
         return _under_way(number)
     if not known:
         return (
-            f"Of the removal {number} nothing can come back: its objects are older than cleaner_journal_expiry, and forgotten."
-            " Look: hopshive journal"
+            f"Nothing of the removal {number} can come back: its objects are older than cleaner_journal_expiry, and the"
+            " journal no longer has them. Look: hopshive journal"
         )
-    return f"Of the removal {number} nothing can come back: all of it is back already. Look: hopshive journal {number}"
+    return f"Nothing of the removal {number} can come back: all of it is back already. Look: hopshive journal {number}"
 
 
 def _nothing_at(database: Database, namenode: NameNode, path: str) -> str:
-    """Why nothing at or beneath a path can come back."""
+    """Why nothing at or below a path can come back."""
     place = normal(path)
     stands = namenode.entry(place) is not None
     with database.reading() as tx:
         last = journal.latest(tx, path, "restored")
         moved = [one for one in queue_reports.moved(tx) if is_below(one.path, place) or is_below(place, one.path)]
     if moved and not stands:
-        return f"{printable(str(moved[0]))}. None of it was removed: move the directory back, or undo when its metadata has gone."
+        return (
+            f"{printable(str(moved[0]))}. None of its metadata was removed. Move the directory back, or undo when its"
+            " metadata is gone."
+        )
     if last is None and in_trash(place):
-        return f"{path} lies in the trash. Name the place from which it was deleted. Look: hopshive journal"
+        return f"{path} lies in the trash. Name the path from which it was deleted. Look: hopshive journal"
     if last is None and stands:
         return (
-            f"{path} stands on HDFS, and the journal knows no removal of it, or of anything beneath it: there is nothing to"
+            f"{path} is on HDFS, and the journal has no removal of it, or of anything below it: there is nothing to"
             " undo. Look: hopshive journal"
         )
-    again = "" if stands else " If it was deleted just now, say hopshive wait, and undo again."
+    again = "" if stands else " If it was deleted just now, run hopshive wait, and undo again."
     if last is None:
-        return f"The journal knows no removal of {path}, or of anything beneath it.{again} Look: hopshive journal"
+        return f"The journal has no removal of {path}, or of anything below it.{again} Look: hopshive journal"
     return (
-        f"Of {path} nothing can come back: all of it that the journal knows is back already, last by removal"
+        f"Nothing of {path} can come back: all that the journal has of it is back already. Its last removal was"
         f" {last.removal}.{again} Look: hopshive journal {last.removal}"
     )
 
 
 def _waiting(database: Database, path: str) -> list[Held]:
-    """What waits for an approval at or beneath a path, or is a directory that the path lies in."""
+    """Removals that wait for an approval at, below or above a path."""
     return [one for one in held.read(database) if is_below(one.path, path) or is_below(path, one.path)]
 
 
 def _wait(database: Database, number: int, entries: list[Entry], timeout: float) -> None:
-    # What has a directory of which nothing is known comes back if `alike` finds it, which may be never.
+    # An entry whose directory is unknown comes back only if `alike` finds the directory, which may never happen.
     wanted = {entry.id for entry in entries if entry.inode or not entry.path}
     deadline = time.monotonic() + timeout
     while True:
@@ -172,14 +175,14 @@ def _wait(database: Database, number: int, entries: list[Entry], timeout: float)
         if time.monotonic() > deadline:
             why = next((f" {entry.name}: {entry.message}" for entry in left if entry.message), "")
             raise click.ClickException(
-                f"The directories are back, but {len(left)} of {counted(len(wanted), 'object')} not within"
+                f"The directories are back, but {len(left)} of {counted(len(wanted), 'object')} did not come back within"
                 f" {timeout:g} s.{why} Look: hopshive journal {number}"
             )
-        time.sleep(LOOK)
+        time.sleep(POLL)
 
 
 def _left(database: Database, number: int, wanted: Collection[int]) -> list[Entry]:
-    """Those entries of a removal, by id, that are not back."""
+    """Entries of a removal that are not back, of those with the ids `wanted`."""
     with database.reading() as tx:
         return [entry for entry in journal.restorable(tx, removal=number) if entry.id in wanted]
 

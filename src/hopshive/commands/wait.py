@@ -1,4 +1,4 @@
-"""`hopshive wait`: until all that happened before has had its effects."""
+"""`hopshive wait`: waits until the metastore shows all that has happened on HDFS."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hopshive.commands.ask import LOOK, NobodyLeads, printable
+from hopshive.commands.ask import POLL, NoLeader, printable
 from hopshive.commands.base import Site, site_options
 from hopshive.consistency.mirror import held
 from hopshive.consistency.mirror.queue_reports import WaitedFor, newest
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hopshive.database import Database
 
-# Seconds without a leader.
+# How long to wait without a leader, in leases.
 PATIENCE_LEASES = 2
 
 
@@ -30,16 +30,16 @@ class TimedOut(click.ClickException):
 
 @click.command(short_help="Wait until the metastore follows HDFS.")
 @click.option("--timeout", type=click.FloatRange(min=0), default=60, show_default=True, help="Seconds.")
-@click.option("--path", "paths", multiple=True, help="Of pending checks, only those at, above or beneath it.")
+@click.option("--path", "paths", multiple=True, help="Wait only for pending checks at, above or below it.")
 @site_options
 def wait(site: Site, timeout: float, paths: tuple[str, ...]) -> None:
-    """Wait until the metastore follows all that happened on HDFS before, checks that are pending included.
+    """Wait until the metastore shows all that has happened on HDFS so far, and until pending checks are done.
 
-    With --path, which may be given several times, for no checks of other directories.
+    With --path, which may be given several times, pending checks of other directories do not count.
 
-    Exit code 0: it does; 1: not within --timeout, and a sentence says what is pending; 4: nobody leads.
-    What waits for a human (`hopshive held`) is not waited for. A line on standard error says how many removals
-    that are, and --json has their number as `held`.
+    Exit code 0: the metastore follows; 1: not within --timeout, and a sentence says what is pending; 4: no daemon leads.
+    Removals that a human must approve (`hopshive held`) do not count. A line on standard error has their number, and
+    --json has it as `held`.
     """
     began = time.monotonic()
     wanted = [normal(site.path_of(path, "--path")) for path in paths]
@@ -54,9 +54,7 @@ def wait(site: Site, timeout: float, paths: tuple[str, ...]) -> None:
     wait_for(database, txid, timeout, PATIENCE_LEASES * site.config.lease, wanted)
     waits = held.read(database, wanted)
     if waits:
-        click.echo(
-            f"Not followed, since a human decides: {counted(len(waits), 'removal')}. Look: hopshive held", err=True
-        )
+        click.echo(f"{counted(len(waits), 'removal')} waiting for an approval. Look: hopshive held", err=True)
     seconds = time.monotonic() - began
     if site.json:
         site.print_json({"txid": txid, "seconds": round(seconds, 3), "held": len(waits)})
@@ -65,9 +63,9 @@ def wait(site: Site, timeout: float, paths: tuple[str, ...]) -> None:
 
 
 def wait_for(database: Database, txid: int, timeout: float, patience: float, paths: Sequence[str] = ()) -> None:
-    """Until the effects of all transactions of the NameNode up to one are there. Raises TimedOut and NobodyLeads.
+    """Wait until the metastore shows all transactions of the NameNode up to `txid`. Raises TimedOut and NoLeader.
 
-    `patience`: seconds without anybody who leads. `paths`: without checks of what has nothing to do with them.
+    `patience`: seconds to wait without a leader. `paths`: pending checks of other directories do not count.
     """
     began = led_at = time.monotonic()
     waited: WaitedFor | None = None
@@ -87,20 +85,20 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float, pat
         if standing is not None and standing.led:
             led_at = now
         elif now - led_at > patience or now - began > timeout:
-            raise NobodyLeads(f"Nobody leads since {now - led_at:.0f} s. Is the unit hopshive-cleaner up?")
+            raise NoLeader(f"No daemon has led for {now - led_at:.0f} s. Is the unit hopshive-cleaner running?")
         if now - began > timeout:
             if waited is None:
-                standing_at = f"the leader is at transaction {at} of {txid}" if at else "a full comparison is under way"
-                raise TimedOut(f"Not within {timeout:g} s: {standing_at}.")
-            said = f"Not within {timeout:g} s: {counted(pending, 'check')} pending"
+                standing_at = f"the leader is at transaction {at} of {txid}" if at else "a full comparison is running"
+                raise TimedOut(f"The metastore did not follow within {timeout:g} s: {standing_at}.")
+            said = f"The metastore did not follow within {timeout:g} s: {counted(pending, 'check')} pending"
             with database.reading() as tx:
                 first = waited.first(tx)
             raise TimedOut(f"{said}, {_first(*first)}." if first else f"{said}.")
-        time.sleep(LOOK)
+        time.sleep(POLL)
 
 
 def _first(path: bytes, kind: str, seconds: int) -> str:
-    """The check that is due first, and why it takes so long."""
+    """The check that is due first, when it is due, and which setting makes it wait."""
     name = printable(decoded(path))
     moved = " (it was moved: cleaner_rename_grace)" if kind == "rename" else ""
     return f"the first is of {name}, due in {seconds} s{moved}"

@@ -1,4 +1,4 @@
-"""`hopshive watchdog`: ends a replica that hangs. For systemd."""
+"""`hopshive watchdog`: kills a replica that hangs. For systemd."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import click
 
 from hopshive.commands.base import until_stopped
 from hopshive.daemon import logs
-from hopshive.services.watchdog import KNOCKS, Unit, Watchdog
+from hopshive.services.watchdog import PROBES, Unit, Watchdog
 
 
 @click.command(hidden=True)
-@click.option("--unit", required=True, help="The systemd unit that is watched, without .service.")
-@click.option("--kind", required=True, type=click.Choice(sorted(KNOCKS)), help="What it speaks.")
-@click.option("--place", required=True, help="Where it listens: host:port, or the path of a socket.")
-@click.option("--misses", default=3, show_default=True, type=click.IntRange(min=1), help="Knocks that it may miss.")
+@click.option("--unit", required=True, help="The systemd unit to watch, without .service.")
+@click.option("--kind", required=True, type=click.Choice(sorted(PROBES)), help="The protocol of the probes.")
+@click.option("--place", required=True, help="Where the service listens: host:port, or the path of a socket.")
+@click.option(
+    "--misses",
+    default=3,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Probes in a row that may stay unanswered.",
+)
 def watchdog(unit: str, kind: str, place: str, misses: int) -> None:
-    """Kill a service that neither answers nor uses the processor, so that its clients go to another one."""
+    """Kill a service that neither answers nor uses CPU time, so that its clients move to another replica."""
     logs.configure()
-    until_stopped(Watchdog(unit, place, KNOCKS[kind], Unit(unit), misses).run)
+    until_stopped(Watchdog(unit, place, PROBES[kind], Unit(unit), misses).run)

@@ -1,4 +1,7 @@
-"""How things stand: who leads, how far the metastore follows, what waits for a human. Only read, and as far as one can."""
+"""The state of the whole: who leads, how far the metastore follows HDFS, what waits for a human.
+
+Reads only. A database or NameNode that does not answer leaves its part empty.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ if TYPE_CHECKING:
     from hopshive.database import Transaction
     from hopshive.hdfs.namenode import NameNode, Report
 
-# States of rechecks in which they wait for a human.
+# States of pending checks that wait for a human.
 FOR_HUMANS = ("held", "reported")
 
 
 @dataclass(frozen=True)
 class BinaryLog:
-    """Where the log of an SQL node was read up to. `lag`: seconds; all that is older was read, as noted every ten seconds."""
+    """How far the binary log of an SQL node was read. `lag`: seconds; all older events were read. Noted every ten seconds."""
 
     place: str
     file: str
@@ -40,8 +43,8 @@ class BinaryLog:
 class Stored:
     """What the database says. Times are UTC. `fuse`: why it is blown. `held`: why the first removal is held.
 
-    `lag`: seconds since the last event that was applied happened, None if none was. `moved`: of the directories that were moved
-    elsewhere and are waited for, a thousand.
+    `lag`: seconds since the last applied event happened, None without one. `moved`: directories that were moved
+    elsewhere and whose metadata wait, a thousand at most.
     """
 
     standing: Standing | None
@@ -71,9 +74,9 @@ class FileSystem:
 
 @dataclass(frozen=True)
 class Status:
-    """All of it; what could not be asked is None, and `problems` has a sentence for it and for what is not well.
+    """What database and NameNodes say. `stored` and `file_system` are None without an answer, `hdfs` with the source hopsfs.
 
-    `hdfs` is None only where no NameNode is asked.
+    `problems` has a sentence for each missing answer and for each problem.
     """
 
     stored: Stored | None = None
@@ -83,60 +86,60 @@ class Status:
 
     @property
     def led(self) -> bool:
-        """Whether somebody leads."""
+        """Whether a daemon leads."""
         return self.stored is not None and self.stored.standing is not None and self.stored.standing.led
 
     @property
     def lag_events(self) -> int | None:
-        """Transactions of the NameNode that are yet to be looked at."""
+        """Transactions of the NameNode that the mirror has not read; None if unknown."""
         if self.stored is None or self.stored.txid is None or self.file_system is None:
             return None
         return max(0, self.file_system.txid - self.stored.txid)
 
     @property
     def lag_seconds(self) -> float | None:
-        """Not more than that since the oldest of those happened."""
+        """An upper bound of the age of the oldest of `lag_events`, in seconds; None if unknown."""
         return 0.0 if self.lag_events == 0 else self.stored.lag if self.stored and self.lag_events else None
 
     @property
     def waiting_for_humans(self) -> list[str]:
-        """What `hopshive approve` is for."""
+        """Sentences about removals that wait for `hopshive approve`."""
         if self.stored is None:
             return []
         held, reported = (self.stored.rechecks.get(state, 0) for state in FOR_HUMANS)
         sentences = []
         if self.stored.fuse is not None:
-            sentences.append(f"The fuse is blown, nothing is removed: {self.stored.fuse} {_look(held)}")
+            sentences.append(f"The fuse is blown, so nothing is removed: {self.stored.fuse} {_look(held)}")
         elif held:
             sentences.append(f"Held: {self.stored.held} {_look(held)}")
         if reported:
             sentences.append(
-                f"Moved: {counted(reported, 'directory', 'directories')}, and the policy is to ask."
+                f"Moved: {counted(reported, 'directory', 'directories')}. The policy is to ask."
                 " Look: hopshive held. Then: hopshive approve"
             )
         return sentences
 
     @property
     def hdfs_problems(self) -> list[str]:
-        """What of HDFS itself waits for a human: space, NameNodes, DataNodes."""
+        """Sentences about HDFS itself that need a human: space, NameNodes, DataNodes."""
         if self.hdfs is None:
             return []
         if self.file_system is None:
-            # Those that do not answer are among what is unreachable.
+            # `unreachable` already has NameNodes that do not answer.
             return [one.problem for one in self.hdfs.namenodes if one.state and one.problem] + self.hdfs.unchosen
         return self.hdfs.problems
 
     @property
     def problems(self) -> list[str]:
-        """Sentences; none if all is well."""
+        """A sentence for each problem; empty if all is well."""
         found = list(self.unreachable)
         if self.stored is not None and not self.led:
-            found.append("Nobody leads: is the unit hopshive-cleaner up, and what does its journal say?")
+            found.append("No daemon leads. Is the unit hopshive-cleaner running? See: journalctl -u hopshive-cleaner")
         found += self.hdfs.passing if self.hdfs else []
         return found + self.hdfs_problems + self.waiting_for_humans
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """The content of --json."""
         stored, standing = self.stored, self.stored.standing if self.stored else None
         return {
             "leader": standing.holder if standing and standing.led else None,
@@ -162,13 +165,13 @@ class Status:
 
 
 def _look(held: int) -> str:
-    """Of how many removals a sentence tells the first one, and what to do."""
+    """The end of a sentence about the first held removal: how many more there are, and what to do."""
     more = f"And {held - 1} more. " if held > 1 else ""
     return f"{more}Look: hopshive held. Then: hopshive approve"
 
 
 def _plain(found: Report) -> dict[str, Any]:
-    """For JSON: of the DataNodes the names of those that are not well."""
+    """HDFS in the content of --json, with the names of DataNodes that have a problem."""
     space = found.space
     return {
         "capacity": space.capacity if space else None,
@@ -183,7 +186,7 @@ def _plain(found: Report) -> dict[str, Any]:
 
 
 def read(config: Config, database: Database, namenode: NameNode | None) -> Status:
-    """Ask both."""
+    """Ask the database and the NameNodes."""
     unreachable = []
     stored, file_system, hdfs = None, None, None
     try:
@@ -234,7 +237,7 @@ def read_stored(tx: Transaction) -> Stored:
 
 
 def _fuse(tx: Transaction, held: str | None) -> str | None:
-    """Why the fuse is blown: what blew it while that is held, and what is held longest after that."""
+    """Why the fuse is blown: the removal that blew it while that is held, then the one that is held longest."""
     blown = fuse.why(tx)
     if blown is None:
         return None

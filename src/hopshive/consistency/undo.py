@@ -1,10 +1,10 @@
-"""Undoing a removal: which directories are to be moved, from wherever they lie now, and whether they may be.
+"""Undoing a removal: which directories to move, where they lie now, and whether they may be moved.
 
-A place in the trash does not last: a second deletion of the same name gets another one, and each hour HDFS renames the trash.
-The journal knows the inode of what was bound, and a NameNode finds a directory by that.
+A path in the trash does not last: a second deletion of the same name gets another path, and HDFS renames the trash each
+hour. The journal has the inode of each bound directory, and a NameNode finds a directory by its inode.
 
-A directory that was moved as a whole takes along what has no metadata. Where its place exists again, all that lies in it is
-moved, piece by piece.
+A directory that is moved back as a whole takes along files without metadata. If its path exists again, its content is
+moved piece by piece.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class CannotUndo(Exception):
-    """Nothing was moved; the message is a sentence for who asked."""
+    """Nothing was moved; the message is a sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A directory with its inode: where it lies now, and where it was. They are the same if it is back already."""
+    """A directory with its inode: where it lies now, and where it was. Both are the same if it is back already."""
 
     inode: int
     source: str
@@ -37,7 +37,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """What lay in a directory that was moved and is not moved back: where it lies, and why."""
+    """A file or directory that is not moved back: where it lies, and why."""
 
     source: str
     why: str
@@ -52,7 +52,7 @@ class Plan:
 
 
 def tops(entries: Sequence[Entry]) -> list[Entry]:
-    """Those that have a directory of which none lies beneath another one's."""
+    """Entries with a directory that does not lie below the directory of another entry."""
     found: list[Entry] = []
     for entry in sorted((one for one in entries if one.path), key=lambda one: one.path.split("/")):
         if not found or not is_below(entry.path, found[-1].path):
@@ -61,10 +61,10 @@ def tops(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def is_directory_itself(removal: Removal) -> bool:
-    """Whether the path of a removal is that of the directory that was moved, rather than the one that several lay in."""
+    """Whether the removal's path is the moved directory itself, rather than the parent of several."""
     if removal.kind == "rename":
         return True
-    # The trash adds a time to a name that it has already.
+    # The trash appends the time to a name that it already has.
     return removal.kind == "trash" and bool(re.search(re.escape(removal.path) + r"\d*$", removal.target))
 
 
@@ -72,17 +72,17 @@ def plan(
     namenode: NameNode,
     removal: Removal,
     entries: Sequence[Entry],
-    beneath: str | None = None,
+    below: str | None = None,
     others: Collection[int] = (),
 ) -> Plan:
     """What to move. Raises CannotUndo and NameNodeError.
 
-    `beneath`: only what lay at or beneath a path. `others`: directories that went in other removals, by inode: they are not moved
-    along where they lie in the same directory of the trash.
+    `below`: only directories at or below a path. `others`: inodes of directories of other removals, which may lie in the
+    same directory of the trash and stay there.
     """
     moves: dict[str, Move] = {}
     found = Plan([], [])
-    root = _root(removal, beneath)
+    root = _root(removal, below)
     wanted = {entry.path: entry for entry in tops(entries)}
     seen: set[str] = set()
     for entry in wanted.values():
@@ -90,13 +90,13 @@ def plan(
             continue
         if entry.inode is None:
             raise CannotUndo(
-                f"The journal does not know which directory {entry.path} was. Move it back by hand, then:"
+                f"The journal does not know the inode of {entry.path}. Move the directory back by hand, then:"
                 f" hopshive restore --path {entry.path}"
             )
         inode, source = lies_now(namenode, entry)
         if source is None:
             raise CannotUndo(
-                f"The directory of {entry.kind} {entry.name} is nowhere on HDFS any more: its trash was emptied, or it was"
+                f"The directory of {entry.kind} {entry.name} is no longer on HDFS: the trash was emptied, or it was"
                 f" deleted past the trash. Copy {entry.path} from a snapshot, then: hopshive restore --path {entry.path}"
             )
         suffix = entry.path[len(root) :] if root is not None and is_below(entry.path, root) else ""
@@ -118,17 +118,17 @@ def plan(
     return found
 
 
-def _root(removal: Removal, beneath: str | None) -> str | None:
-    """The highest directory that an undo may move whole; None if nothing but the directories of objects."""
+def _root(removal: Removal, below: str | None) -> str | None:
+    """The highest directory that an undo may move whole; None if it may move only directories of objects."""
     if not is_directory_itself(removal):
         return None
-    if beneath is None or is_below(removal.path, beneath):
+    if below is None or is_below(removal.path, below):
         return removal.path
-    return beneath if is_below(beneath, removal.path) else None
+    return below if is_below(below, removal.path) else None
 
 
 def _parts(namenode: NameNode, source: str, target: str, wanted: Mapping[str, Entry], others: Collection[int]) -> Plan:
-    """What to move, beside what is wanted, of all that lies in a directory, into its place, which exists again."""
+    """What else to move from a directory into its former path, which exists again; `wanted` is moved anyway."""
     found = Plan([], [])
     for one in namenode.listing(source):
         lies, place = f"{source}/{one.name}", f"{target}/{one.name}"
@@ -143,12 +143,12 @@ def _parts(namenode: NameNode, source: str, target: str, wanted: Mapping[str, En
             found.moves.extend(deeper.moves)
             found.stays.extend(deeper.stays)
         else:
-            found.stays.append(Stay(lies, f"its place {place} is another one's"))
+            found.stays.append(Stay(lies, f"another file or directory has taken its place {place}"))
     return found
 
 
 def lies_now(namenode: NameNode, entry: Entry) -> tuple[int, str | None]:
-    """The directory of an entry that has one, and where it lies now: the one that is back, or else the last that is on HDFS."""
+    """The inode of an entry's directory, and where it lies now: at its path, or else where the newest one lies."""
     inode = entry.inode or 0
     source = namenode.path_of(inode)
     if entry.replacement is not None and source != entry.path:
@@ -163,14 +163,17 @@ def _check(namenode: NameNode, move: Move) -> None:
         return
     if namenode.entry(move.target) is not None:
         raise CannotUndo(
-            f"Something else stands at {move.target}. Its own is {move.source}. Move what stands there away, and undo again."
+            f"Another file or directory is at {move.target}. The removed one is at {move.source}. Move the other one away,"
+            " and undo again."
         )
     above = move.target.rpartition("/")[0] or "/"
     if namenode.entry(above) is None:
-        raise CannotUndo(f"{above}, in which {move.target} lay, is not there. Bring that back first: hopshive journal")
+        raise CannotUndo(
+            f"{above}, the parent of {move.target}, does not exist. Undo its removal first. Look: hopshive journal"
+        )
 
 
 def carry_out(namenode: NameNode, move: Move) -> None:
-    """Move it, by its inode: the trash may be renamed at this moment. Raises NameNodeError."""
+    """Move a directory by its inode: HDFS may rename the trash at any moment. Raises NameNodeError."""
     if move.source != move.target:
         namenode.move(f"/.reserved/.inodes/{move.inode}", move.target)

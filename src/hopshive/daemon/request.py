@@ -1,7 +1,7 @@
-"""What humans ask of the leader: rows of {state}.request, by which commands and daemon talk to each other.
+"""Requests of humans to the leader: rows of {state}.request, which commands and the daemon share.
 
-A command writes a row and watches it; the leader takes it, tells how far it is, and writes the result. So only the leader
-writes to the metastore, whoever asks. Each kind may be begun again: what a leader did not finish, its successor does.
+A command writes a row and watches it. The leader takes the row, notes its progress, and writes the result. So only the
+leader writes to the metastore. Each kind of request may be begun again: a new leader does what the last one left.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
 
     from hopshive.database import Row, Transaction
 
-Kind = Literal["sync", "restore", "approve", "collect"]
+RequestKind = Literal["sync", "restore", "approve", "collect"]
 State = Literal["waiting", "running", "done", "failed"]
-# How much of a result is kept, in characters.
+# The most characters of a result that are kept.
 MESSAGE = 4000
-# Days for which what is over is kept.
+# Days for which finished requests are kept.
 KEPT = 30
 
 _COLUMNS = "id, kind, argument, state, done, total, message, asked_by"
 
-# Objects done and in all, 0 while that is unknown.
+# Objects done, and objects in total; 0 while the total is unknown.
 Progress = tuple[int, int]
-# Does what is asked a little at a time, between other work; its value is the sentence that the human reads.
+# Does a request in small steps, between other work; its value is the sentence for the user.
 Doing = Generator[Progress, None, str]
 Handler = Callable[[Mapping[str, Any]], Doing]
 
 
 class RequestFailed(Exception):
-    """It cannot be done; the message is a sentence for who asked."""
+    """A request that cannot be done; the message is a sentence for the user."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One row. `message` is the result, or what went wrong."""
+    """One row. `message`: the result, or the error."""
 
     id: int
-    kind: Kind
+    kind: RequestKind
     argument: Mapping[str, Any]
     state: State
     done: int
@@ -53,15 +53,15 @@ class Request:
 
     @property
     def over(self) -> bool:
-        """Whether nothing happens to it any more."""
+        """Whether it is done or has failed."""
         return self.state in ("done", "failed")
 
 
-# --- who asks ---------------------------------------------------------------------------------------------------------
+# --- for commands -----------------------------------------------------------------------------------------------------
 
 
-def ask(tx: Transaction, kind: Kind, argument: Mapping[str, Any], asked_by: str) -> int:
-    """Ask for something; the request's number."""
+def ask(tx: Transaction, kind: RequestKind, argument: Mapping[str, Any], asked_by: str) -> int:
+    """Write a request; returns its number."""
     tx.execute(
         "INSERT INTO {state}.request (kind, argument, asked, asked_by, state)"
         " VALUES (%s, %s, UTC_TIMESTAMP(3), %s, 'waiting')",
@@ -71,27 +71,27 @@ def ask(tx: Transaction, kind: Kind, argument: Mapping[str, Any], asked_by: str)
 
 
 def read(tx: Transaction, number: int) -> Request | None:
-    """A request as it is now."""
+    """A request as it is now; None if there is none."""
     row = tx.row(f"SELECT {_COLUMNS} FROM {{state}}.request WHERE id = %s", (number,))
     return _made(row) if row else None
 
 
 def withdraw(tx: Transaction, number: int) -> bool:
-    """Take back what nobody has begun; whether that was so."""
+    """Delete a request unless a leader has begun it; returns whether it was deleted."""
     return bool(tx.execute("DELETE FROM {state}.request WHERE id = %s AND state = 'waiting'", (number,)))
 
 
-# --- who does it ------------------------------------------------------------------------------------------------------
+# --- for the leader ---------------------------------------------------------------------------------------------------
 
 
 def waiting(tx: Transaction, kinds: Sequence[str]) -> bool:
-    """Whether something of these kinds was asked for."""
+    """Whether a request of these kinds waits."""
     sql = f"SELECT EXISTS (SELECT 1 FROM {{state}}.request WHERE state = 'waiting' AND kind IN ({marks(kinds)}))"
     return bool(tx.value(sql, kinds))
 
 
 def take(tx: Transaction, kinds: Sequence[str]) -> Request | None:
-    """Begin the oldest of these kinds."""
+    """Begin the oldest waiting request of these kinds, and return it; None without one."""
     row = tx.row(
         f"SELECT {_COLUMNS} FROM {{state}}.request WHERE state = 'waiting' AND kind IN ({marks(kinds)})"
         " ORDER BY id LIMIT 1 FOR UPDATE",
@@ -104,17 +104,17 @@ def take(tx: Transaction, kinds: Sequence[str]) -> Request | None:
 
 
 def tell(tx: Transaction, number: int, progress: Progress) -> None:
-    """Say how far it is."""
+    """Note the progress of a request."""
     tx.execute("UPDATE {state}.request SET done = %s, total = %s WHERE id = %s", (*progress, number))
 
 
 def finish(tx: Transaction, number: int, state: State, message: str) -> None:
-    """Write the result."""
+    """Write the result of a request."""
     tx.execute("UPDATE {state}.request SET state = %s, message = %s WHERE id = %s", (state, _short(message), number))
 
 
 def take_up(tx: Transaction, kinds: Sequence[str]) -> None:
-    """What a former leader has begun is begun again; what is long over is forgotten."""
+    """Let requests wait again that a former leader has begun, and delete those that are long over."""
     tx.execute(
         f"UPDATE {{state}}.request SET state = 'waiting' WHERE state = 'running' AND kind IN ({marks(kinds)})", kinds
     )

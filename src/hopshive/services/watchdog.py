@@ -1,11 +1,12 @@
-"""Ends a service that hangs, so that its clients go to another replica at once.
+"""Kills a service that hangs, so that its clients move to another replica at once.
 
-A replica that is killed closes its connections, and clients turn to the next one. One that hangs (stopped, waiting for a dead
-disk or for memory) keeps them: new clients are accepted by the kernel and wait, for Hive's ten minutes. This daemon, one beside
-each replica, knocks twice a second: it asks something that the process can answer by itself, whatever else is down. If it and
-several more in quick succession are not answered and the process used no processor time meanwhile, it is killed; systemd starts
-it anew. A process that is
-busy (a long collection of garbage, more clients than threads) uses the processor and is left alone.
+A killed replica closes its connections, and clients turn to the next one. A replica that hangs (stopped, or waiting for
+a dead disk or for memory) keeps its connections. The kernel accepts new clients, and these wait for Hive's ten minutes.
+
+One watchdog runs beside each replica. It sends a probe twice a second that the process can answer without any other
+service. After a missed probe, more probes follow in quick succession. If all stay unanswered and the process used no CPU
+time meanwhile, the watchdog kills the process, and systemd restarts it. A busy process (a long garbage collection, more
+clients than threads) uses CPU time and is not killed.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ from hopshive.metastore.thrift import SocketStream, ThriftError, call
 
 log = logging.getLogger(__name__)
 
-# Between two knocks, and after one that was not answered, in seconds.
+# Seconds between two probes.
 INTERVAL = 0.5
-AGAIN = 0.1
-# How long an answer may take, in seconds. With three more knocks a hang ends after 3 s: clients of a metastore have it that fast.
+# Seconds from an unanswered probe to the next probe.
+INTERVAL_AFTER_MISS = 0.1
+# Seconds to wait for an answer. With three more probes a hang ends after 3 s, for clients of a metastore too.
 PATIENCE = 0.5
 
-# Knocks at an address (`host:port`, or the path of a socket): whether an answer came within so many seconds.
-Knock = Callable[[str, float], bool]
+# Asks at an address (`host:port`, or the path of a socket); true if an answer came within so many seconds.
+Probe = Callable[[str, float], bool]
 
 
 class Unresolved(Exception):
-    """A host's name has no address now, which says nothing of the service."""
+    """A host name has no address now. That is no evidence of a hang."""
 
 
 def _connect(place: str, timeout: float) -> socket.socket:
@@ -53,37 +55,40 @@ def _connect(place: str, timeout: float) -> socket.socket:
         raise Unresolved(str(error)) from None
 
 
-def knock_metastore(place: str, timeout: float) -> bool:
-    """A Thrift call of no method: a worker thread refuses it, and the audit log is not told of it twice a second."""
+def probe_metastore(place: str, timeout: float) -> bool:
+    """Call a Thrift method that does not exist: a worker thread refuses it, and the audit log has no line for it."""
     with suppress(OSError), _connect(place, timeout) as connection:
         try:
-            call(SocketStream(connection), "hopshive_knock", {})
+            call(SocketStream(connection), "hopshive_probe", {})
         except ThriftError:
             return True
         return True
     return False
 
 
-def knock_web(place: str, timeout: float) -> bool:
-    """A page that is not there, of a daemon's web pages: at HiveServer2's Thrift port a handshake without an end is logged."""
+def probe_web(place: str, timeout: float) -> bool:
+    """Ask a daemon's HTTP port for a page that does not exist.
+
+    HiveServer2 logs each unfinished handshake at its Thrift port, so the probe uses the HTTP port.
+    """
     with suppress(OSError), _connect(place, timeout) as connection:
-        connection.sendall(b"HEAD /hopshive-knock HTTP/1.0\r\n\r\n")
+        connection.sendall(b"HEAD /hopshive-probe HTTP/1.0\r\n\r\n")
         return len(connection.recv(1)) == 1
     return False
 
 
-def knock_mysql(place: str, timeout: float) -> bool:
-    """The greeting with which MySQL and MariaDB begin."""
+def probe_mysql(place: str, timeout: float) -> bool:
+    """Wait for the greeting that MySQL and MariaDB send first."""
     with suppress(OSError), _connect(place, timeout) as connection:
         return len(connection.recv(4)) > 0
     return False
 
 
-KNOCKS: Mapping[str, Knock] = {
-    "metastore": knock_metastore,
-    "server2": knock_web,
-    "namenode": knock_web,
-    "ndb_sql": knock_mysql,
+PROBES: Mapping[str, Probe] = {
+    "metastore": probe_metastore,
+    "server2": probe_web,
+    "namenode": probe_web,
+    "ndb_sql": probe_mysql,
 }
 
 
@@ -91,24 +96,24 @@ class Process(Protocol):
     """The main process of a service."""
 
     def pid(self) -> int:
-        """Its number, 0 if the service does not run."""
+        """The process id, 0 if the service does not run."""
 
     def ticks(self, pid: int) -> int:
-        """The processor time that it has used, in clock ticks; negative if there is no such process (0 is none)."""
+        """The CPU time that a process has used, in clock ticks; negative if there is no such process (0 is none)."""
 
     def kill(self, pid: int) -> None:
-        """End it at once."""
+        """Kill a process."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """The main process of a systemd unit. Found by /proc alone, whoever asks: the manager's bus is not everywhere."""
+    """The main process of a systemd unit, found in /proc alone: systemd's bus is not available everywhere."""
 
     name: str
     proc: Path = Path("/proc")
 
     def pid(self) -> int:
-        """The process of the unit's control group whose parent is init."""
+        """The process of the unit's control group that has init as its parent; 0 without one."""
         ending = f"/{self.name}.service"
         for directory in self.proc.iterdir():
             if directory.name.isdigit():
@@ -126,12 +131,12 @@ class Unit:
         return int(fields[11]) + int(fields[12]) if fields else -1
 
     def kill(self, pid: int) -> None:
-        """SIGKILL, which ends a stopped process too."""
+        """Send SIGKILL, which ends a stopped process too."""
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
     def _stat(self, pid: int) -> list[str]:
-        """The fields of /proc/PID/stat from the state on; none if the process is gone."""
+        """The fields of /proc/PID/stat, beginning with the state; empty if the process is gone."""
         with suppress(OSError):
             text = (self.proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
             return text.rpartition(")")[2].split()
@@ -139,12 +144,12 @@ class Unit:
 
 
 class Watchdog:
-    """Watches one service. `misses` knocks in a row without an answer and without processor time are one hang too many."""
+    """Watches one service. `misses`: unanswered probes in a row, without CPU time, that the process may have and live."""
 
-    def __init__(self, service: str, place: str, knock: Knock, process: Process, misses: int) -> None:
+    def __init__(self, service: str, place: str, probe: Probe, process: Process, misses: int) -> None:
         self._service = service
         self._place = place
-        self._knock = knock
+        self._probe = probe
         self._process = process
         self._misses = misses
         self._pid = 0
@@ -153,9 +158,9 @@ class Watchdog:
         self.killed = 0
 
     def look(self) -> None:
-        """Knock once, and draw the conclusion. A process that has never answered is starting: nobody waits for it."""
+        """Probe once, and kill the process if it hangs. A process that has never answered is starting and stays alive."""
         try:
-            answered = self._knock(self._place, PATIENCE)
+            answered = self._probe(self._place, PATIENCE)
         except Unresolved:
             self._missed = 0
             return
@@ -168,13 +173,13 @@ class Watchdog:
         if ticks < 0:
             self._missed = 0
             return
-        # Who used the processor is at work: the count begins anew.
+        # The process used CPU time, so it is working: start counting again.
         self._missed = self._missed + 1 if self._missed and ticks == self._ticks else 1
         self._ticks = ticks
-        # The first miss only notes the time that was used until then.
+        # The first miss only notes the CPU time used so far.
         if self._missed > self._misses:
             log.error(
-                "%s (process %d) hangs: %d knocks at %s were not answered, and it used no processor time. It is killed.",
+                "%s (process %d) hangs: it left %d probes at %s unanswered and used no CPU time. Killing it.",
                 self._service,
                 self._pid,
                 self._missed,
@@ -185,7 +190,7 @@ class Watchdog:
             self._missed = 0
 
     def run(self, stop: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> None:
-        """Look until `stop` says so."""
+        """Probe until `stop()` is true."""
         while not stop():
             self.look()
-            sleep(AGAIN if self._missed else INTERVAL)
+            sleep(INTERVAL_AFTER_MISS if self._missed else INTERVAL)

@@ -38,7 +38,7 @@ def test_artifacts_without_the_repository_say_where_they_work(tmp_path: Path) ->
     done = CliRunner().invoke(main, ["artifacts", "--artifacts", str(missing), "list"])
     assert done.exit_code == 1
     assert done.output == (
-        f"Error: {missing} is not there: say this in the repository of hopshive, or name its --artifacts.\n"
+        f"Error: {missing} does not exist. Run this command in the repository of hopshive, or give --artifacts.\n"
     )
 
 
@@ -46,10 +46,10 @@ def test_artifacts_without_the_repository_say_where_they_work(tmp_path: Path) ->
     ("text", "sentence"),
     [
         ("artifacts_tarballs: [", "{} is not YAML: while parsing a flow node"),
-        ("", "{} must hold artifacts_tarballs: of each product source, sha256 and version."),
+        ("", "{} must hold artifacts_tarballs: for each product its source, sha256 and version."),
         (
             "artifacts_tarballs: {hive: x}",
-            "{} must hold artifacts_tarballs: of each product source, sha256 and version.",
+            "{} must hold artifacts_tarballs: for each product its source, sha256 and version.",
         ),
         ("artifacts_tarballs: {hive: {}}", "artifacts_tarballs.hive lacks sha256, source, version."),
     ],
@@ -139,8 +139,8 @@ def test_a_configuration_that_is_not_there_is_looked_for_where_it_is(tmp_path: P
     done = CliRunner().invoke(main, ["status", "--config", str(tmp_path / "none.yml")])
     assert (done.exit_code, done.output) == (
         1,
-        f"Error: {tmp_path}/none.yml cannot be read: No such file or directory. It stands on the hosts of the group cleaner;"
-        " --config names another file.\n",
+        f"Error: {tmp_path}/none.yml cannot be read: No such file or directory. The hosts of the group cleaner have this file;"
+        " --config names another one.\n",
     )
 
 

@@ -167,7 +167,7 @@ def test_wait_ends_with_1_while_a_check_is_pending(world: MirrorWorld, path: Pat
     world.files.delete(table)
     world.settle()
     said = run(path, "wait", "--timeout", "0", code=1)
-    assert f"Not within 0 s: 1 check pending, the first is of {table}, due in 35" in said
+    assert f"The metastore did not follow within 0 s: 1 check pending, the first is of {table}, due in 35" in said
 
 
 @pytest.mark.usefixtures("led")
@@ -182,15 +182,19 @@ def test_wait_for_a_path_waits_for_no_check_of_another(world: MirrorWorld, path:
     for concerned in (f"{world.root}/p/x=1/", f"{world.uri}{world.root}/p", f"{world.root}/p/x=1/y"):
         said = run(path, "wait", "--timeout", "0", "--path", table, "--path", concerned, code=1)
         assert f"1 check pending, the first is of {world.root}/p/x=1, due in 35" in said
-    assert "is no path on HDFS" in run(path, "wait", "--path", "p", code=2)
+    assert "is neither a path on HDFS" in run(path, "wait", "--path", "p", code=2)
 
 
 @pytest.mark.usefixtures("led", "table")
 def test_wait_ends_with_1_while_the_leader_is_behind(world: MirrorWorld, path: Path) -> None:
     world.metastore.execute("UPDATE {state}.position SET txid = 1")
-    assert "Not within 0 s: the leader is at transaction 1 of" in run(path, "wait", "--timeout", "0", code=1)
+    assert "The metastore did not follow within 0 s: the leader is at transaction 1 of" in run(
+        path, "wait", "--timeout", "0", code=1
+    )
     world.metastore.execute("UPDATE {state}.position SET compared_at = NULL")
-    assert "Not within 0 s: a full comparison is under way." in run(path, "wait", "--timeout", "0", code=1)
+    assert "The metastore did not follow within 0 s: a full comparison is running." in run(
+        path, "wait", "--timeout", "0", code=1
+    )
 
 
 @pytest.fixture
@@ -221,19 +225,19 @@ def test_sync_says_what_it_leaves_until_the_grace_has_passed(world: MirrorWorld,
 def test_undo_of_what_was_moved_says_where_it_lies(path: Path, table: str, moved: str) -> None:
     said = refused(path, "--path", f"{table}/")
     assert moved in said
-    assert "None of it was removed: move the directory back" in said
+    assert "None of its metadata was removed. Move the directory back" in said
 
 
 @pytest.mark.usefixtures("table")
 def test_wait_ends_with_4_when_nobody_leads(world: MirrorWorld, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wait, "PATIENCE_LEASES", 0)
     world.metastore.execute("DELETE FROM {state}.lease", "UPDATE {state}.position SET txid = 1")
-    assert "Nobody leads since 0 s. Is the unit hopshive-cleaner up?" in run(path, "wait", code=4)
+    assert "No daemon has led for 0 s. Is the unit hopshive-cleaner running?" in run(path, "wait", code=4)
 
 
 def test_wait_that_ends_before_its_patience_says_that_nobody_leads(world: MirrorWorld, path: Path, table: str) -> None:
     world.metastore.execute("DELETE FROM {state}.lease", "UPDATE {state}.position SET txid = 1")
-    assert "Nobody leads since 0 s." in run(path, "wait", "--timeout", "0", code=4)
+    assert "No daemon has led for 0 s." in run(path, "wait", "--timeout", "0", code=4)
     assert world.namenode.entry(table) is not None
 
 
@@ -242,7 +246,7 @@ def test_wait_ends_with_0_while_a_human_decides_and_says_so(world: MirrorWorld, 
     world.files.delete(table)
     world.settle()
     said = run(path, "wait")
-    assert "Not followed, since a human decides: 1 removal. Look: hopshive held" in said
+    assert "1 removal waiting for an approval. Look: hopshive held" in said
     assert '"held": 1' in run(path, "wait", "--json")
     # As DROP TABLE: nothing of it is left that a human could decide on.
     world.metastore.execute("DELETE FROM SDS WHERE SD_ID > 0")
@@ -291,7 +295,7 @@ def at_terminal(path: Path, typed: str) -> tuple[int, str]:
     """`hopshive approve` at a terminal, where somebody types when asked; its exit code, and all that was shown."""
     command = shlex.join([sys.executable, "-m", "hopshive.cli", "approve", "--config", str(path)])
     with Terminal(command, ROOT) as terminal:
-        terminal.expect(r"Go on\?", 30)
+        terminal.expect(r"Continue\?", 30)
         for _ in range(5):
             terminal.write(typed)
             # Python's input() loses an interrupt that comes in the instant before it waits; a person presses the keys again.
@@ -314,7 +318,7 @@ def test_approve_at_a_terminal_shows_what_goes_and_takes_no_for_an_answer(
 
 def test_approve_without_a_terminal_asks_nobody_and_takes_nothing(world: MirrorWorld, path: Path, held: str) -> None:
     said = run(path, "approve", code=2)
-    assert "Without a terminal nobody can be asked: name each PATH, or say --yes for all." in said
+    assert "There is no terminal to ask at. Name each PATH, or give --yes to approve all." in said
     assert held in run(path, "approve", "--dry-run")
     nothing_was_approved(world)
 
@@ -326,7 +330,7 @@ def test_status_names_what_is_held_now_and_not_what_blew_the_fuse(
     world.make_table(db, "later", f"{world.root}/later")
     world.settle()
     said = " ".join(run(path, "status", code=3).split())
-    assert f"The fuse is blown, nothing is removed: {held} is gone" in said
+    assert f"The fuse is blown, so nothing is removed: {held} is gone" in said
     world.files.delete(f"{world.root}/later")
     world.settle()
     # What blew it is back.
@@ -398,7 +402,7 @@ def test_undo_brings_back_what_it_can_and_says_what_was_deleted_for_good(
     assert world.metastore.execute("SELECT name FROM {state}.journal WHERE inode = 0") == [(b"hive.d.t/p=1",)]
     said = undo(world, path, automatic=automatic)
     assert f"moved {TRASH}{world.root}/t to {world.root}/t" in said
-    assert "2 objects came back. 1 object cannot: deleted past the trash." in said
+    assert "2 objects came back. 1 object cannot come back: deleted past the trash." in said
     assert world.objects() == {"d", "d.t", "d.t/p=0"}
 
 
@@ -414,7 +418,7 @@ def test_undo_asks_for_the_metadata_where_it_does_not_come_back_by_itself(
     assert world.objects() == {"d", "d.t"}
 
 
-AGAIN = "If it was deleted just now, say hopshive wait, and undo again."
+AGAIN = "If it was deleted just now, run hopshive wait, and undo again."
 
 
 def refused(path: Path, *arguments: str) -> str:
@@ -425,22 +429,22 @@ def refused(path: Path, *arguments: str) -> str:
 def test_undo_of_a_path_that_never_was_says_that_the_journal_does_not_know_it(world: MirrorWorld, path: Path) -> None:
     said = refused(path, "--path", f"{world.root}/never")
     assert said == (
-        f"Error: The journal knows no removal of {world.root}/never, or of anything beneath it. {AGAIN} Look: hopshive journal\n"
+        f"Error: The journal has no removal of {world.root}/never, or of anything below it. {AGAIN} Look: hopshive journal\n"
     )
-    assert refused(path, "999999") == "Error: The journal has nothing of a removal 999999. Look: hopshive journal\n"
+    assert refused(path, "999999") == "Error: The journal has no removal 999999. Look: hopshive journal\n"
 
 
 def test_undo_of_a_path_in_the_trash_asks_for_the_place_that_it_had(world: MirrorWorld, path: Path, table: str) -> None:
     world.files.trash(table)
     world.settle()
     assert refused(path, "--path", f"{TRASH}{table}") == (
-        f"Error: {TRASH}{table} lies in the trash. Name the place from which it was deleted. Look: hopshive journal\n"
+        f"Error: {TRASH}{table} lies in the trash. Name the path from which it was deleted. Look: hopshive journal\n"
     )
 
 
 def test_undo_of_a_path_that_was_not_removed_says_that_it_stands(path: Path, table: str) -> None:
     assert refused(path, "--path", table) == (
-        f"Error: {table} stands on HDFS, and the journal knows no removal of it, or of anything beneath it: there is nothing to"
+        f"Error: {table} is on HDFS, and the journal has no removal of it, or of anything below it: there is nothing to"
         " undo. Look: hopshive journal\n"
     )
 
@@ -454,15 +458,15 @@ def test_undo_of_what_is_back_already_names_the_removal(world: MirrorWorld, path
     assert world.objects() == {"d", "d.t"}
     ((number,),) = world.metastore.execute("SELECT MAX(id) FROM {state}.removal")
     look = f"Look: hopshive journal {number}\n"
-    back = f"nothing can come back: all of it that the journal knows is back already, last by removal {number}."
-    assert refused(path, "--path", table) == f"Error: Of {table} {back} {look}"
-    assert refused(path, "--path", world.root) == f"Error: Of {world.root} {back} {look}"
+    back = f"can come back: all that the journal has of it is back already. Its last removal was {number}."
+    assert refused(path, "--path", table) == f"Error: Nothing of {table} {back} {look}"
+    assert refused(path, "--path", world.root) == f"Error: Nothing of {world.root} {back} {look}"
     assert refused(path, str(number)) == (
-        f"Error: Of the removal {number} nothing can come back: all of it is back already. {look}"
+        f"Error: Nothing of the removal {number} can come back: all of it is back already. {look}"
     )
-    # Nobody has followed that yet.
+    # No daemon has followed that yet.
     world.files.trash(table)
-    assert refused(path, "--path", table) == f"Error: Of {table} {back} {AGAIN} {look}"
+    assert refused(path, "--path", table) == f"Error: Nothing of {table} {back} {AGAIN} {look}"
 
 
 def test_undo_of_a_removal_whose_objects_are_forgotten_or_that_goes_on_says_so(
@@ -472,11 +476,12 @@ def test_undo_of_a_removal_whose_objects_are_forgotten_or_that_goes_on_says_so(
     world.settle()
     ((number,),) = world.metastore.execute("SELECT MAX(id) FROM {state}.removal")
     world.metastore.execute("DELETE FROM {state}.journal")
-    assert "its objects are older than cleaner_journal_expiry, and forgotten. Look: hopshive journal" in refused(
-        path, str(number)
+    assert (
+        "its objects are older than cleaner_journal_expiry, and the journal no longer has them. Look: hopshive journal"
+        in refused(path, str(number))
     )
     world.metastore.execute("UPDATE {state}.removal SET ended = NULL")
-    assert f"The removal {number} is still under way." in refused(path, str(number))
+    assert f"The removal {number} is still running." in refused(path, str(number))
 
 
 def test_undo_fails_with_the_reason_where_the_metadata_cannot_come_back(
@@ -507,7 +512,7 @@ def test_undo_after_the_reason_is_gone_does_not_wait_for_the_daemon(
 def test_restore_of_a_removal_that_never_was_says_so(path: Path) -> None:
     for arguments in ([], ["--dry-run"]):
         said = run(path, "restore", "999999", *arguments, code=1)
-        assert said == "Error: The journal has nothing of a removal 999999. Look: hopshive journal\n"
+        assert said == "Error: The journal has no removal 999999. Look: hopshive journal\n"
 
 
 def test_a_location_may_be_given_for_a_path(world: MirrorWorld, path: Path, table: str) -> None:
@@ -518,7 +523,7 @@ def test_a_location_may_be_given_for_a_path(world: MirrorWorld, path: Path, tabl
     assert "hive.d.t" in run(path, "restore", "--path", f"{world.uri}{table}", "--dry-run")
     for arguments in (("undo", "--path", "s3a://x/y"), ("restore", "--path", "x"), ("approve", "x")):
         said = run(path, *arguments, code=2)
-        assert f"is no path on HDFS, which begins with /, nor a location on {world.uri}." in said
+        assert f"is neither a path on HDFS, which begins with /, nor a location on {world.uri}." in said
 
 
 @pytest.mark.parametrize(

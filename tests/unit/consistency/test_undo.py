@@ -48,7 +48,7 @@ def test_a_directory_that_was_moved_comes_back_whole(world: MirrorWorld, above: 
 def test_of_it_a_part_alone_wants_the_directory_above(world: MirrorWorld, above: str) -> None:
     world.files.trash(above)
     world.settle()
-    with pytest.raises(CannotUndo, match=f"{above}, in which {above}/u lay, is not there"):
+    with pytest.raises(CannotUndo, match=f"{above}, the parent of {above}/u, does not exist"):
         planned(world, f"{above}/u")
 
 
@@ -63,7 +63,7 @@ def test_of_a_table_one_partition_is_undone_alone(world: MirrorWorld, above: str
 def test_what_was_deleted_past_the_trash_is_refused(world: MirrorWorld, above: str) -> None:
     world.files.delete(f"{above}/u")
     world.settle()
-    with pytest.raises(CannotUndo, match="is nowhere on HDFS any more"):
+    with pytest.raises(CannotUndo, match="is no longer on HDFS"):
         planned(world)
 
 
@@ -74,7 +74,7 @@ def test_what_went_with_the_directory_above_it_is_not_mixed_with_what_the_trash_
     world.settle()
     world.files.delete(above)
     # The trash has a directory of that name, which was never the one above.
-    with pytest.raises(CannotUndo, match=f"{above}, in which"):
+    with pytest.raises(CannotUndo, match=f"{above}, the parent of"):
         planned(world)
 
 
@@ -135,7 +135,7 @@ def test_where_its_place_exists_again_all_that_lay_in_a_directory_is_moved(
             (f"{TRASH}{above}/{name}", f"{above}/{name}") for name in ("u", "empty", "deep/v", "deep/empty")
         }
         assert {(one.source, one.why) for one in done.stays} == {
-            (f"{TRASH}{above}/both", f"its place {above}/both is another one's"),
+            (f"{TRASH}{above}/both", f"another file or directory has taken its place {above}/both"),
             (f"{TRASH}{above}/w", "it went in another removal"),
         }
     for move in done.moves:

@@ -434,7 +434,7 @@ def test_a_worker_that_hangs_is_no_sign_of_life(run: Run, monkeypatch: pytest.Mo
 
 
 def asked(
-    server: Server, kind: request.Kind, argument: Mapping[str, Any] | None = None
+    server: Server, kind: request.RequestKind, argument: Mapping[str, Any] | None = None
 ) -> Callable[[], request.Request]:
     database = Database(server, NAMES)
     with database.transaction() as tx:

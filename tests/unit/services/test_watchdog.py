@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.services.watchdog import (
-    AGAIN,
     INTERVAL,
+    INTERVAL_AFTER_MISS,
     PATIENCE,
-    Knock,
+    Probe,
     Unit,
     Watchdog,
-    knock_metastore,
-    knock_mysql,
-    knock_web,
+    probe_metastore,
+    probe_mysql,
+    probe_web,
 )
 from tests.support.patience import scaled, until, within
 
@@ -74,7 +74,7 @@ def server() -> Iterator[tuple[Running, str]]:
 @pytest.mark.wall_time
 def test_a_stopped_process_is_killed(server: tuple[Running, str]) -> None:
     running, place = server
-    watchdog = Watchdog("s", place, knock_mysql, running, misses=3)
+    watchdog = Watchdog("s", place, probe_mysql, running, misses=3)
     watchdog.look()
     os.kill(running.pid(), signal.SIGSTOP)
     with within(3):
@@ -98,23 +98,23 @@ def test_a_process_that_hangs_right_after_an_answer_is_killed_within_three_secon
     waited: list[float] = []
     answers = [True]
 
-    def knock(_place: str, patience: float) -> bool:
+    def probe(_place: str, patience: float) -> bool:
         if answers:
             return answers.pop()
         waited.append(patience)
         return False
 
-    watchdog = Watchdog("s", "here", knock, Idle(), misses=3)
+    watchdog = Watchdog("s", "here", probe, Idle(), misses=3)
     watchdog.run(lambda: watchdog.killed > 0 or len(waited) > 100, waited.append)
     assert watchdog.killed == 1
     # Without the pause after the end of the process.
-    assert sum(waited[:-1]) == pytest.approx(INTERVAL + 4 * PATIENCE + 3 * AGAIN)
+    assert sum(waited[:-1]) == pytest.approx(INTERVAL + 4 * PATIENCE + 3 * INTERVAL_AFTER_MISS)
     assert sum(waited[:-1]) <= 3
 
 
 def test_a_busy_process_that_does_not_answer_is_left_alone(server: tuple[Running, str]) -> None:
     running, place = server
-    watchdog = Watchdog("s", place, knock_mysql, running, misses=2)
+    watchdog = Watchdog("s", place, probe_mysql, running, misses=2)
     watchdog.look()
     os.kill(running.pid(), signal.SIGUSR1)
     for _ in range(4):
@@ -126,7 +126,7 @@ def test_a_busy_process_that_does_not_answer_is_left_alone(server: tuple[Running
 def test_a_process_that_has_never_answered_is_starting(server: tuple[Running, str]) -> None:
     running, place = server
     os.kill(running.pid(), signal.SIGSTOP)
-    watchdog = Watchdog("s", place, knock_mysql, running, misses=1)
+    watchdog = Watchdog("s", place, probe_mysql, running, misses=1)
     for _ in range(4):
         watchdog.look()
     assert not watchdog.killed
@@ -134,14 +134,14 @@ def test_a_process_that_has_never_answered_is_starting(server: tuple[Running, st
 
 def test_a_process_that_goes_on_in_time_is_left_alone(server: tuple[Running, str]) -> None:
     running, place = server
-    watchdog = Watchdog("s", place, knock_mysql, running, misses=2)
+    watchdog = Watchdog("s", place, probe_mysql, running, misses=2)
     watchdog.look()
     for _ in range(3):
         os.kill(running.pid(), signal.SIGSTOP)
         watchdog.look()
         watchdog.look()
         os.kill(running.pid(), signal.SIGCONT)
-        until(lambda: knock_mysql(place, 1), 10, "The process does not answer again.")
+        until(lambda: probe_mysql(place, 1), 10, "The process does not answer again.")
         watchdog.look()
     assert not watchdog.killed
 
@@ -158,7 +158,7 @@ def test_a_service_that_does_not_run_is_no_matter() -> None:
         def kill(self, pid: int) -> None:
             raise AssertionError(pid)
 
-    watchdog = Watchdog("s", "127.0.0.1:1", knock_mysql, Gone(), misses=1)
+    watchdog = Watchdog("s", "127.0.0.1:1", probe_mysql, Gone(), misses=1)
     for _ in range(5):
         watchdog.look()
     assert not watchdog.killed
@@ -166,7 +166,7 @@ def test_a_service_that_does_not_run_is_no_matter() -> None:
 
 def test_a_name_that_has_no_address_now_says_nothing_of_the_service(server: tuple[Running, str]) -> None:
     running, place = server
-    watchdog = Watchdog("s", place, knock_mysql, running, misses=1)
+    watchdog = Watchdog("s", place, probe_mysql, running, misses=1)
     watchdog.look()
     watchdog._place = "nowhere.invalid:1"
     os.kill(running.pid(), signal.SIGSTOP)
@@ -179,24 +179,24 @@ def test_a_name_that_has_no_address_now_says_nothing_of_the_service(server: tupl
     assert (unresolved, watchdog.killed) == (0, 1)
 
 
-@pytest.mark.parametrize("knock", [knock_metastore, knock_web, knock_mysql])
-def test_a_server_that_accepts_and_is_silent_has_not_answered(knock: Knock) -> None:
+@pytest.mark.parametrize("probe", [probe_metastore, probe_web, probe_mysql])
+def test_a_server_that_accepts_and_is_silent_has_not_answered(probe: Probe) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        assert not knock(f"127.0.0.1:{silent.getsockname()[1]}", 0.2)
+        assert not probe(f"127.0.0.1:{silent.getsockname()[1]}", 0.2)
 
 
 @pytest.mark.parametrize(
-    ("knock", "reply"),
+    ("probe", "reply"),
     [
-        (knock_web, b"HTTP/1.1 404 Not Found\r\n\r\n"),
+        (probe_web, b"HTTP/1.1 404 Not Found\r\n\r\n"),
         # TApplicationException: unknown method.
         (
-            knock_metastore,
-            b"\x80\x01\x00\x03\x00\x00\x00\x0ehopshive_knock\x00\x00\x00\x01\x08\x00\x02\x00\x00\x00\x01\x00",
+            probe_metastore,
+            b"\x80\x01\x00\x03\x00\x00\x00\x0ehopshive_probe\x00\x00\x00\x01\x08\x00\x02\x00\x00\x00\x01\x00",
         ),
     ],
 )
-def test_a_refusal_is_an_answer(knock: Knock, reply: bytes) -> None:
+def test_a_refusal_is_an_answer(probe: Probe, reply: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def refuse() -> None:
@@ -207,7 +207,7 @@ def test_a_refusal_is_an_answer(knock: Knock, reply: bytes) -> None:
 
         thread = threading.Thread(target=refuse)
         thread.start()
-        assert knock(f"127.0.0.1:{server.getsockname()[1]}", scaled(2))
+        assert probe(f"127.0.0.1:{server.getsockname()[1]}", scaled(2))
         thread.join()
 
 

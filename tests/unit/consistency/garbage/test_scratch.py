@@ -232,9 +232,9 @@ def test_a_namenode_that_is_down_does_not_stop_the_rest(rows: Rows) -> None:
         ("/tmp", "holds more than scratch"),
         ("/user/*", "holds more than scratch"),
         ("/*/hive/x", "holds more than scratch"),
-        ("tmp/hive", "not an absolute path"),
-        ("/tmp/hive/", "not an absolute path"),
-        ("/tmp/hive/../x", "not an absolute path"),
+        ("tmp/hive", "must be an absolute path"),
+        ("/tmp/hive/", "must be an absolute path"),
+        ("/tmp/hive/../x", "must be an absolute path"),
         ("/tmp/hive/a*", "a whole directory"),
     ],
 )
