@@ -131,7 +131,7 @@ def test_an_unknown_component_group_stops_the_run(site: Site) -> None:
     site.groups["metastores"] = {"hosts": {"one": {}}}
     changed, output = site.run()
     assert not changed
-    assert "The group metastores beneath hopshive is no component: did you mean metastore?" in output
+    assert "The group metastores below hopshive is not a component: did you mean metastore?" in output
 
 
 def test_a_computed_value_is_judged_as_the_roles_get_it(site: Site) -> None:
@@ -146,7 +146,7 @@ def test_what_all_must_know_and_one_host_has_stops_the_run(site: Site) -> None:
     site.groups["datanode"] = {"hosts": {"one": {"cluster_namenode_rpc_port": 8021}, "two": {}}}
     changed, output = site.run("--limit", "one")
     assert not changed
-    assert "cluster_namenode_rpc_port is 8021 for one; 8020 for two: all hosts must know it alike" in output
+    assert "cluster_namenode_rpc_port is 8021 for one; 8020 for two: all hosts need the same value" in output
 
 
 def test_a_taken_port_stops_the_run_and_names_process_and_variable(site: Site) -> None:
@@ -159,7 +159,7 @@ def test_a_taken_port_stops_the_run_and_names_process_and_variable(site: Site) -
     assert not changed
     assert f"The port {port} of the metastore on host one is taken by process " in output
     assert f"(pid {os.getpid()}" in output
-    assert "set cluster_metastore_port to a free port, or stop it" in output
+    assert "set cluster_metastore_port to a free port, or stop that process" in output
 
 
 def test_the_limit_leaves_the_checks_of_the_whole_inventory(site: Site) -> None:

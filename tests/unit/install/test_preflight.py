@@ -184,7 +184,7 @@ def test_a_name_service_that_is_no_host_name_is_refused(name: str) -> None:
 def test_a_name_service_is_one_for_all() -> None:
     given = {"master": {"cluster_nameservice": "a"}, "worker": {"cluster_nameservice": "b"}}
     text = only_error(inventory({**TWO_NAMENODES, **JOURNALS}, given))
-    assert "cluster_nameservice is hopshive for edge; a for master; b for worker: all hosts must know it alike" in text
+    assert "cluster_nameservice is hopshive for edge; a for master; b for worker: all hosts need the same value" in text
 
 
 def test_two_resourcemanagers_are_welcome() -> None:
@@ -306,7 +306,7 @@ def test_a_removed_variable_names_the_new_one() -> None:
 def test_a_variable_that_has_gone_is_to_be_removed() -> None:
     checked = inventory(given={"edge": {"hive_llap": True}})
     text = only_error(checked, renamed={"hive_llap": None})
-    assert "hive_llap has gone: remove it (set for host edge)" in text
+    assert "hive_llap no longer exists: remove it (set for host edge)" in text
 
 
 def test_an_unknown_variable_is_named_with_the_nearest() -> None:
@@ -352,7 +352,7 @@ def test_a_value_of_the_wrong_type_is_named(name: str, value: object, wanted: st
         ("cluster_data_dir", "path", "relative/path", "an absolute path below /"),
         ("cluster_data_dir", "path", "/", "an absolute path below /"),
         ("cluster_data_dir", "path", "/srv/../etc", "an absolute path below /"),
-        ("namenode_directories", "list", [], "one at least"),
+        ("namenode_directories", "list", [], "at least one"),
         ("namenode_directories", "list", ["/a", "b"], "'b' must be an absolute path"),
         ("cluster_name", "str", "a b", "letters, digits, dots"),
         ("cluster_name", "str", "", "letters, digits, dots"),
@@ -401,7 +401,7 @@ def test_a_value_that_its_service_takes_is_taken(name: str, kind: str, value: ob
 def test_what_others_must_know_is_set_for_all_hosts() -> None:
     assert errors(inventory(given={"all": {"cluster_metastore_port": 9084}})) == []
     assert only_error(inventory(given={"master": {"cluster_metastore_port": 9084}})) == (
-        "cluster_metastore_port is 9083 for edge, worker; 9084 for master: all hosts must know it alike, so set it once, in"
+        "cluster_metastore_port is 9083 for edge, worker; 9084 for master: all hosts need the same value, so set it once, in"
         " inventories/prod/group_vars/all/"
     )
 
@@ -476,7 +476,7 @@ def test_a_tag_that_no_task_has_is_named_with_the_nearest() -> None:
     asked = {"--tags": ["prefligth", "check", "all"], "--skip-tags": ("zzz", "molecule-notest", "notest")}
     assert [problem.text for problem in check_tags(asked, known)] == [
         "--tags prefligth: no task has this tag; did you mean preflight?",
-        "--skip-tags zzz: no task has this tag; there are check, metastore, preflight",
+        "--skip-tags zzz: no task has this tag; known tags are check, metastore, preflight",
     ]
 
 
@@ -709,7 +709,9 @@ def test_a_queue_without_capacity_is_refused() -> None:
 
 def test_capacities_that_are_not_100_together_are_refused() -> None:
     text = only_error(with_queues({}, compaction_capacity=25))
-    assert "the capacities of the queues of root are 85 together (default 60, compaction 25): they must be 100" in text
+    assert (
+        "the capacities of the queues of root add up to 85 (default 60, compaction 25): they must add up to 100" in text
+    )
 
 
 def test_absolute_resources_are_left_to_the_operator() -> None:
@@ -781,7 +783,7 @@ def test_another_jdk_is_named_with_its_variable() -> None:
 def test_another_architecture_is_refused(architecture: str) -> None:
     (text,) = host_errors({"master": machine(architecture=architecture)})
     assert f"The host master is {architecture or 'an unknown machine'}, but the locked Python packages" in text
-    assert "cluster_java_home are for x86_64: name a host of that architecture in its place" in text
+    assert "cluster_java_home are for x86_64: use a host of that architecture" in text
 
 
 def test_another_python_that_is_locked_names_both_variables() -> None:
@@ -813,7 +815,7 @@ def test_the_default_python_may_not_be_there_yet() -> None:
 def test_a_python_of_ones_own_that_is_not_there_names_its_packages() -> None:
     checked = inventory(given={"all": {"artifacts_python_interpreter": "/usr/bin/python3.11"}})
     (text,) = host_errors({"master": machine(python_version=None)}, checked=checked)
-    assert "artifacts_python_interpreter (/usr/bin/python3.11) is not on host master" in text
+    assert "artifacts_python_interpreter (/usr/bin/python3.11) does not exist on host master" in text
     assert "install the packages python3.11 and python3.11-venv there" in text
 
 
@@ -826,7 +828,7 @@ def test_names_that_a_host_cannot_resolve_are_one_problem() -> None:
     addresses = {"edge": (), "master": ("192.0.2.1",), "worker": ()}
     everyone = {"master": machine(addresses=addresses), "worker": machine(), "edge": machine()}
     (text,) = host_errors(everyone)
-    assert "The host master cannot resolve edge, worker: add what is missing" in text
+    assert "The host master cannot resolve edge, worker: add the missing names" in text
     assert "cluster_address" in text
 
 
@@ -846,7 +848,7 @@ def test_a_name_of_a_host_that_does_not_answer_is_told_by_the_line_of_that_host_
     assert [(problem.warning, problem.text) for problem in found] == [
         (
             False,
-            "The host worker cannot be asked (No such container: worker): start it, correct its name, or leave it out with"
+            "The host worker cannot be asked (No such container: worker): start the host, correct its name, or leave it out with"
             " --limit",
         )
     ]
@@ -972,7 +974,7 @@ def test_too_little_disk_names_paths_and_variable() -> None:
 def test_a_port_that_another_process_holds_is_named() -> None:
     (text,) = host_errors({"master": machine(listeners=(Listener(9083, 12, "nginx", "nginx.service"),))})
     assert "port 9083 of the metastore on host master is taken by process nginx (pid 12, unit nginx.service)" in text
-    assert "set cluster_metastore_port to a free port, or stop it" in text
+    assert "set cluster_metastore_port to a free port, or stop that process" in text
 
 
 def test_a_port_whose_holder_is_hidden_is_named() -> None:

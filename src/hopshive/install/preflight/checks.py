@@ -1,4 +1,4 @@
-"""All checks of an inventory, and of the tags of a run. No host is asked."""
+"""All checks of an inventory, and of the tags of a run. They connect to no host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hopshive.install.preflight.variables import (
 )
 from hopshive.install.preflight.yarn import check_containers, check_queues, check_sessions, check_spark
 
-# Tags that Ansible itself knows, and those that Molecule skips in its runs.
+# Tags of Ansible itself, and those that Molecule skips in its runs.
 SPECIAL_TAGS = (
     *("all", "always", "never", "tagged", "untagged"),
     *("notest", "molecule-notest", "molecule-idempotence-notest"),
@@ -56,10 +56,10 @@ def check_inventory(
 
 
 def check_tags(asked: Mapping[str, Iterable[str]], known: Iterable[str]) -> list[Problem]:
-    """Tags that no task has, by option of the command line: with one of them a run does nothing, or more than was meant."""
+    """A problem for each tag on the command line that no task has: such a run does nothing, or too much."""
     names = sorted({*known} - {"always", "never"})
     return [
-        Problem(f"{option} {tag}: no task has this tag; {nearest(tag, names) or 'there are ' + ', '.join(names)}")
+        Problem(f"{option} {tag}: no task has this tag; {nearest(tag, names) or 'known tags are ' + ', '.join(names)}")
         for option, tags in asked.items()
         for tag in tags
         if tag not in {*names, *SPECIAL_TAGS}

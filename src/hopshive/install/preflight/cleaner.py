@@ -1,4 +1,4 @@
-"""The cleaner's configuration before it is written: the daemon's own checks, with the variable that each setting comes from."""
+"""Checks the cleaner's configuration before it is written, and names the variable of each wrong setting."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ EXTRA = "cleaner_config_extra"
 
 
 def config_faults(content: object, templates: Mapping[str, object], extra: object) -> dict[str, str]:
-    """What the daemon would refuse in its configuration: each variable to correct, with a sentence.
+    """For each variable to correct, a sentence about what the daemon would refuse.
 
-    `templates` is the configuration as the role writes it, `extra` the settings that the user adds to it. The daemon
-    ends at the first setting that is wrong, so each one is taken out and the rest is asked about again.
+    `templates`: the configuration as the role writes it. `extra`: the settings that the user adds. The daemon's check
+    ends at the first wrong setting, so this function removes that setting and checks the rest again.
     """
     found: dict[str, list[str]] = {}
     added = {setting for setting, _ in _leaves(extra)}
@@ -47,7 +47,7 @@ def _is_about(text: str, setting: str) -> bool:
 
 
 def _names(settings: object, prefix: str = "") -> Iterator[str]:
-    """Each setting, and each group of settings."""
+    """The name of each setting, and of each group of settings."""
     for name, value in settings.items() if isinstance(settings, dict) else ():
         yield f"{prefix}{name}"
         yield from _names(value, f"{prefix}{name}.")

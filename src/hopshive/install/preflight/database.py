@@ -1,4 +1,4 @@
-"""The metastore's database in an inventory: which one, its driver, its passwords."""
+"""Checks of the metastore's database in an inventory: its kind, its driver, its passwords."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ PASSWORDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "cluster_cleaner_db_password": ("cluster_cleaner_db_user", ("mariadb", "ndb_sql", "cleaner")),
 }
 PASSWORD_LENGTH = 12
-# What can hold the metastore's database, and the components that it needs.
+# Kinds of the metastore's database, with the components that each needs.
 DATABASES: Mapping[str, tuple[str, ...]] = {"mariadb": ("mariadb",), "ndb": ("ndb_management", "ndb_data", "ndb_sql")}
-# Words that stand in examples; digits and signs around them do not help.
+# Words from examples. Digits and signs around them do not make a password strong.
 COMMON_PASSWORD = re.compile(
     "admin|change(it|me)|default|example|hadoop|hive|hiveuser|hopshive|keystore|mariadb|metastore|mysql"
     "|pass|passwd|password|qwerty|root|secret|test|warehouse|welcome"
 )
-# Where a site may name a database of its own, and by which property.
+# Variables in which a site may name a database of its own, and the property that does so.
 JDBC_SITES = ("cluster_hive_site_extra", "metastore_hive_site_extra", "server2_hive_site_extra")
 JDBC_URL = "javax.jdo.option.ConnectionURL"
 
 
 def check_database(inventory: Inventory) -> Iterator[Problem]:
-    """That one database is chosen, and that its components are placed."""
+    """Exactly one database is chosen, and its components have hosts."""
     chosen = {
         str(variables.values.get("cluster_database", "mariadb")): host for host, variables in inventory.hosts.items()
     }
@@ -46,21 +46,21 @@ def check_database(inventory: Inventory) -> Iterator[Problem]:
     for group in DATABASES[database]:
         if not inventory.members(group):
             yield Problem(
-                f"The group {group} has no host, but metastore_database is {database}: name at least one beneath {ROOT_GROUP}"
+                f"The group {group} has no host, but metastore_database is {database}: name at least one below {ROOT_GROUP}"
             )
     for other, groups in DATABASES.items():
         for group in groups:
             if other != database and inventory.members(group):
                 yield Problem(
                     f"The group {group} has hosts ({listed(inventory.members(group))}), but metastore_database is {database}:"
-                    f" set it to {other}, or take them out"
+                    f" set it to {other}, or remove the hosts from the group"
                 )
     if database == "ndb":
         yield from _check_ndb(inventory)
 
 
 def check_drivers(inventory: Inventory) -> Iterator[Problem]:
-    """Without hopshive's JDBC driver MariaDB stores what does not fit as something else."""
+    """Hive uses hopshive's JDBC driver: with another one, MariaDB shortens values that do not fit, without an error."""
     findings = []
     for host, variables in inventory.hosts.items():
         for name in JDBC_SITES:
@@ -90,8 +90,8 @@ def _check_ndb(inventory: Inventory) -> Iterator[Problem]:
     both = [host for host in inventory.members("ndb_management") if host in nodes]
     if both:
         yield Problem(
-            f"{both[0]} is in ndb_management and in ndb_data: without that host the other data nodes have nobody to ask whether"
-            " they may go on, and end too, so place the management node on a host without a data node"
+            f"{both[0]} is in ndb_management and in ndb_data: if that host fails, the other data nodes reach no management node"
+            " that lets them continue, and end too. Place the management node on a host without a data node"
         )
     tarballs = [variables.values.get("artifacts_tarballs") for variables in inventory.hosts.values()]
     if not all(isinstance(one, Mapping) and "ndb" in one for one in tarballs):
@@ -102,9 +102,9 @@ def _check_ndb(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_password(inventory: Inventory, name: str) -> Iterator[Problem]:
-    """One of PASSWORDS: set, of the user's own making, the same everywhere. It is never shown."""
+    """A password of PASSWORDS is set, is not a known one, and is the same for all hosts. No problem shows the password."""
     vault = f"{inventory.directory}/group_vars/all/vault.yml"
-    advice = f"put one of your own into {vault} (ansible-vault create, or edit if it is there)"
+    advice = f"put one of your own into {vault} (ansible-vault create, or edit if the file exists)"
     findings = []
     passwords = set()
     user, components = PASSWORDS[name]
@@ -128,7 +128,7 @@ def check_password(inventory: Inventory, name: str) -> Iterator[Problem]:
 
 
 def password_weakness(password: str, user: str) -> str:
-    """Why a password must not be used, without the password; empty if it may be."""
+    """Why a password must not be used, without quoting it; empty if it may be used."""
     if password.lower() == user.lower():
         return "is the name of its user"
     if COMMON_PASSWORD.fullmatch(re.sub(r"[\W\d_]+", "", password.lower())):

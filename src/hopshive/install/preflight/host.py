@@ -12,16 +12,16 @@ from hopshive.install.preflight.problem import Problem, listed, merged
 from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
 SUPPORTED = {"debian": ("12",), "ubuntu": ("22.04", "24.04")}
-# What the locked Python wheels are made for, and the JDK that is installed.
+# The architecture of the locked Python wheels, and the release of the JDK.
 ARCHITECTURE = "x86_64"
 JAVA_RELEASE = 17
-# Of a JVM's memory beyond its heap: class data, code cache, threads, direct buffers.
+# A JVM's memory as a multiple of its heap: class data, code cache, threads and direct buffers come on top.
 HEAP_OVERHEAD = 1.3
 
 
 @dataclass(frozen=True)
 class Listener:
-    """A listening TCP port and who holds it; pid 0 and empty names where the kernel did not tell."""
+    """A listening TCP port and the process that holds it; pid 0 and empty names if the kernel does not say."""
 
     port: int
     pid: int = 0
@@ -31,7 +31,7 @@ class Listener:
 
 @dataclass(frozen=True)
 class Disk:
-    """A file system: the paths of ours that it holds or will hold, and its free MiB."""
+    """A file system: hopshive's paths on it, existing or not, and its free MiB."""
 
     paths: tuple[str, ...]
     free_mb: int
@@ -39,7 +39,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class User:
-    """A user that was asked for: its uid there, None if there is no such user, and who has the uid that it shall get."""
+    """A user on the host: its uid, None without such a user, and `holder`, the user that has the wanted uid."""
 
     name: str
     uid: int | None = None
@@ -50,9 +50,9 @@ class User:
 class HostInfo:
     """What the module hopshive_host_info found on a host.
 
-    `java_release` is None where no JDK is installed yet. `python_version` is None where the interpreter is not there,
-    and empty where it does not run. `addresses` are those of each name that was asked for, none if it does not resolve;
-    `groups` are those of the groups asked for that exist.
+    `java_release` is None without an installed JDK. `python_version` is None if the interpreter does not exist, and
+    empty if it does not run. `addresses` has those of each wanted name, none if the name does not resolve. `groups`
+    has those wanted groups that exist.
     """
 
     distribution: str
@@ -66,13 +66,13 @@ class HostInfo:
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     users: tuple[User, ...] = ()
     groups: tuple[str, ...] = ()
-    # Who Ansible is there; empty for root.
+    # The user that Ansible is on the host; empty for root.
     entered_as: str = ""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The role's variables: free MiB of a file system, share of a host's memory, whether all hosts are one machine."""
+    """The role's limits: free MiB of a file system, share of a host's memory, whether all hosts share one machine."""
 
     disk_mb: int = 5120
     memory_ratio: float = 1.0
@@ -97,7 +97,7 @@ def _address(inventory: Inventory, host: str) -> str:
 
 
 def _users(values: Mapping[str, object]) -> dict[str, int | None]:
-    """The services' users, and the uid of each, which need not be named where users are made by others."""
+    """The services' users with their uids. A uid may be missing where the site itself creates users."""
     users = values.get("cluster_users")
     found: dict[str, int | None] = {}
     for name, user in users.items() if isinstance(users, Mapping) else ():
@@ -107,7 +107,7 @@ def _users(values: Mapping[str, object]) -> dict[str, int | None]:
 
 
 def _groups(values: Mapping[str, object]) -> list[str]:
-    """A group for each user, the one that all services share, and that of those who write in the warehouse."""
+    """A group for each user, the group of all services, and the group of users who write in the warehouse."""
     shared = [values.get("cluster_group"), values.get("cluster_warehouse_group")]
     names = [str(group["name"]) for group in shared if isinstance(group, Mapping) and group.get("name")]
     return [*_users(values), *names]
@@ -167,7 +167,7 @@ SIZES = {
     "ndb_data": "cluster_ndb_data_memory_mb",
     "ndb_sql": "what is placed beside ndb_sql",
 }
-# MiB that a data node of NDB Cluster takes beside its rows, and an SQL node in all; read off /proc of nodes in use.
+# MiB that a data node of NDB Cluster takes beside its rows, and an SQL node in all, measured in /proc.
 NDB_DATA_OWN = 900
 NDB_SQL = 600
 
@@ -190,7 +190,9 @@ def check_hosts(
     """Every problem of the hosts of this run. `silent`: those that did not answer, and why."""
     silent = silent or {}
     problems = [
-        Problem(f"The host {host} cannot be asked ({reason}): start it, correct its name, or leave it out with --limit")
+        Problem(
+            f"The host {host} cannot be asked ({reason}): start the host, correct its name, or leave it out with --limit"
+        )
         for host, reason in silent.items()
     ]
     problems += merged(
@@ -212,7 +214,7 @@ def check_hosts(
 
 
 def memory_need(inventory: Inventory, hosts: Iterable[str]) -> dict[str, int]:
-    """The MiB that the hosts' daemons may take, by component, and their `containers`; what has no size is left out."""
+    """The MiB that the hosts' daemons may take, by component, and `containers`; without daemons of unknown size."""
     need: dict[str, int] = {}
 
     def add(name: str, size: float) -> None:
@@ -267,13 +269,13 @@ def _check_system(inventory: Inventory, host: str, info: HostInfo) -> Iterator[P
     if info.architecture != ARCHITECTURE:
         yield Problem(
             f"The host {host} is {info.architecture or 'an unknown machine'}, but the locked Python packages and the"
-            f" default of cluster_java_home are for {ARCHITECTURE}: name a host of that architecture in its place"
+            f" default of cluster_java_home are for {ARCHITECTURE}: use a host of that architecture"
         )
     if info.java_release not in (None, JAVA_RELEASE):
         home = inventory.hosts[host].values.get("cluster_java_home", "")
         yield Problem(
-            f"cluster_java_home ({home}) on host {host} holds a JDK {info.java_release}: name one of release"
-            f" {JAVA_RELEASE}, or leave the variable unset and it is installed"
+            f"cluster_java_home ({home}) on host {host} holds a JDK {info.java_release}: name a JDK of release"
+            f" {JAVA_RELEASE}, or leave the variable unset, and the role installs one"
         )
 
 
@@ -283,9 +285,11 @@ def _check_python(inventory: Inventory, host: str, info: HostInfo) -> Iterator[P
     which = f"artifacts_python_interpreter ({variables.values.get('artifacts_python_interpreter', '')})"
     install = f"install the packages python{wanted} and python{wanted}-venv there"
     if info.python_version is None:
-        # The role common installs the default one.
+        # The role common installs the default interpreter.
         if "artifacts_python_interpreter" in variables.given:
-            yield Problem(f"{which} is not on host {host}: {install} and set the variable to /usr/bin/python{wanted}")
+            yield Problem(
+                f"{which} does not exist on host {host}: {install} and set the variable to /usr/bin/python{wanted}"
+            )
     elif not info.python_version:
         yield Problem(f"{which} on host {host} does not run as a Python: set it to a Python {wanted} of that host")
     elif info.python_version != wanted:
@@ -304,16 +308,16 @@ def _check_names(
     inventory: Inventory, host: str, info: HostInfo, run: Iterable[str], silent: Iterable[str]
 ) -> Iterator[Problem]:
     unknown = {name for name, addresses in info.addresses.items() if not addresses}
-    # A host that does not answer has its own line.
+    # A host that does not answer has a problem of its own.
     unknown -= {_address(inventory, other) for other in silent}
     taking_part = {_address(inventory, other) for other in run}
     if unknown & taking_part:
         yield Problem(
-            f"The host {host} cannot resolve {listed(unknown, most=20)}: add what is missing to the DNS or to its"
-            " /etc/hosts, or set cluster_address of the hosts meant to names that every host resolves"
+            f"The host {host} cannot resolve {listed(unknown, most=20)}: add the missing names to the DNS or to its"
+            " /etc/hosts, or set cluster_address of these hosts to names that every host resolves"
         )
     elif unknown:
-        # The name of a host that is down may be gone with it, and --limit is for working on the others.
+        # The name of a host that is down may be unknown too, and --limit serves to work on the others.
         yield Problem(
             f"The host {host} cannot resolve {listed(unknown, most=20)}, which this run does not touch (--limit)",
             warning=True,
@@ -323,7 +327,7 @@ def _check_names(
     if loopback:
         yield Problem(
             f"The host {host} resolves its own cluster_address ({own}) to {listed(loopback)}, where no other host"
-            " reaches its services: in its /etc/hosts, take the name out of that line and give it the host's address"
+            " reaches its services: in its /etc/hosts, remove the name from that line and give the name the host's address"
         )
 
 
@@ -334,9 +338,9 @@ def _check_users(inventory: Inventory, host: str, info: HostInfo) -> Iterator[Pr
         missing += [f"the group {name}" for name in _groups(variables.values) if name not in info.groups]
         if missing:
             yield Problem(
-                f"The host {host} lacks {', '.join(missing)}, and cluster_manage_users is false: make them there, name"
-                " those that there are in cluster_users, cluster_group and cluster_warehouse_group (its members are hive"
-                " and the users of cluster_job_users), or set cluster_manage_users to true"
+                f"The host {host} lacks {', '.join(missing)}, and cluster_manage_users is false: create them there; or name"
+                " existing ones in cluster_users, cluster_group and cluster_warehouse_group (its members are hive"
+                " and the users of cluster_job_users); or set cluster_manage_users to true"
             )
         return
     wanted = _users(variables.values)
@@ -355,7 +359,7 @@ def _check_users(inventory: Inventory, host: str, info: HostInfo) -> Iterator[Pr
     if unlike:
         yield Problem(
             f"On host {host} {', '.join(unlike)}: set uids in cluster_users that fit or are free on every host, or"
-            " make the users yourself and set cluster_manage_users to false"
+            " create the users yourself and set cluster_manage_users to false"
         )
 
 
@@ -370,7 +374,7 @@ def _check_disks(host: str, info: HostInfo, limits: Limits) -> Iterator[Problem]
 
 
 def _check_listeners(inventory: Inventory, types: Mapping[str, str], host: str, info: HostInfo) -> Iterator[Problem]:
-    # A unit of ours may still hold a port that this run takes from it; one that was moved away from the host may not.
+    # A unit of this host's components may hold its port already. A unit of a component that left the host may not.
     ours = {f"{unit}.service" for name in inventory.components_of(host) for unit in COMPONENTS[name].units}
     gone = {
         f"{unit}.service": c.group for c in COMPONENTS.values() for unit in c.units if f"{unit}.service" not in ours
@@ -388,7 +392,7 @@ def _check_listeners(inventory: Inventory, types: Mapping[str, str], host: str, 
         details += [f"unit {listener.unit}"] if listener.unit else []
         if details:
             who += f" ({', '.join(details)})"
-        cure = f"set {variable} to a free port, or stop it"
+        cure = f"set {variable} to a free port, or stop that process"
         if listener.unit in gone:
             cure = f"the host is no longer in the group {gone[listener.unit]}, so stop and disable that unit"
         yield Problem(f"The port {listener.port} of the {component} on host {host} is taken by {who}: {cure}")

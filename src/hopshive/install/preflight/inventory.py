@@ -13,9 +13,9 @@ from hopshive.services.components import COMPONENTS
 class HostVariables:
     """The variables of one host.
 
-    `values` are the effective ones, defaults included; `given` are the names that the user set; `broken` are those
-    that could not be computed, with the reason; `invalid` are those that the role or its daemon would refuse, likewise.
-    A variable of a role that the host does not have is among `given` only.
+    `values` has the effective values, defaults included. `given` has the names that the user set. `broken` has the
+    reasons for variables that cannot be computed, and `invalid` for those that the role or its daemon would refuse.
+    A variable of a role that the host does not have is in `given` only.
     """
 
     values: Mapping[str, object] = field(default_factory=dict)
@@ -24,20 +24,20 @@ class HostVariables:
     invalid: Mapping[str, str] = field(default_factory=dict)
 
     def number(self, name: str) -> int | None:
-        """The value as a whole number; None if it is none, or unset."""
+        """The value as a whole number; None if it is unset or not a whole number."""
         return whole_number(self.values.get(name))
 
     def true(self, name: str) -> bool:
-        """Whether the value is true, in any of the spellings that the command line knows."""
+        """Whether the value is true, in any spelling that the command line takes."""
         return str(self.values.get(name)).lower() in {"true", "yes"}
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """The groups with their hosts (children's included), the direct children of `hopshive`, each host's variables.
+    """The groups with their hosts (children's included), the direct children of `hopshive`, and each host's variables.
 
-    `directory` is where the inventory lies, for advice. `roles` are those whose prefix no other variable may have.
-    `named` are those whom files and directories below `group_vars` and `host_vars` are called by.
+    `directory`: the path of the inventory, for advice. `roles`: roles whose prefix no other variable may have.
+    `named`: the names of files and directories below `group_vars` and `host_vars`.
     """
 
     groups: Mapping[str, tuple[str, ...]]
@@ -57,7 +57,7 @@ class Inventory:
 
 
 def component_of(variable: str, ending: str) -> str | None:
-    """The component that a variable such as `cluster_metastore_port` (ending `port`) belongs to, by its name."""
+    """The component of a variable such as `cluster_metastore_port` (ending `port`); None if its name has none."""
     for name in COMPONENTS:
         if re.fullmatch(rf"cluster_{name}_(?:\w+_)?{ending}", variable):
             return name
@@ -76,7 +76,7 @@ def ports_of(inventory: Inventory, host: str, names: Iterable[str]) -> dict[str,
 
 
 def whole_number(value: object) -> int | None:
-    """The value as a whole number; None if it is none."""
+    """The value as a whole number; None if it is not one."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and re.fullmatch(r"\d+", value.strip()):

@@ -1,4 +1,4 @@
-"""Groups and hosts of an inventory: what runs where, under which number, at which address and port."""
+"""Checks of groups and hosts: which component runs where, with which number, address and port."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
 
 def check_groups(inventory: Inventory) -> Iterator[Problem]:
-    """Groups of components, and hosts without one."""
+    """Each group is a component's, required groups have hosts, and each host has a component."""
     if ROOT_GROUP not in inventory.groups:
         yield Problem(
-            f"The inventory has no group {ROOT_GROUP}: put the component groups ({', '.join(COMPONENTS)}) beneath it"
+            f"The inventory has no group {ROOT_GROUP}: put the component groups ({', '.join(COMPONENTS)}) below it"
         )
         return
     for group in inventory.components:
         if group not in COMPONENTS:
             hint = nearest(group, COMPONENTS) or f"the components are {', '.join(COMPONENTS)}."
             yield Problem(
-                f"The group {group} beneath {ROOT_GROUP} is no component: {hint}"
-                f" Groups of your own stand beside {ROOT_GROUP}, not beneath it"
+                f"The group {group} below {ROOT_GROUP} is not a component: {hint}"
+                f" Groups of your own belong beside {ROOT_GROUP}, not below it"
             )
     for name, component in COMPONENTS.items():
         if component.required and not inventory.members(name):
-            yield Problem(f"The group {name} has no host: name at least one beneath {ROOT_GROUP}")
+            yield Problem(f"The group {name} has no host: name at least one below {ROOT_GROUP}")
     for host in inventory.groups[ROOT_GROUP]:
         if not inventory.components_of(host):
             yield Problem(
@@ -36,10 +36,10 @@ def check_groups(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_placement(inventory: Inventory) -> Iterator[Problem]:
-    """How many hosts a component may have, and what must stand apart."""
+    """Each component has a number of hosts that works."""
     single = {
         "mariadb": "the metastore has one MariaDB (metastore_database: ndb has no single point of failure)",
-        "ndb_management": "data and SQL nodes work on without it, so one is enough",
+        "ndb_management": "data and SQL nodes continue without it, so one is enough",
     }
     for name, component in COMPONENTS.items():
         hosts = inventory.members(name)
@@ -53,8 +53,8 @@ def check_placement(inventory: Inventory) -> Iterator[Problem]:
     ]
     if followed and not inventory.members("cleaner"):
         yield Problem(
-            "The group cleaner has no host, but cluster_consistency is present: name at least one beneath"
-            f" {ROOT_GROUP}, or nobody lets the metastore follow the file system"
+            "The group cleaner has no host, but cluster_consistency is present: without a cleaner the metastore does not"
+            f" follow HDFS, so name at least one host below {ROOT_GROUP}"
         )
     for group in ("zookeeper", "journalnode"):
         quorum = inventory.members(group)
@@ -66,7 +66,7 @@ def check_placement(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_namenodes(inventory: Inventory) -> Iterator[Problem]:
-    """Several NameNodes share their edits through JournalNodes, and bear one name and ids of their own."""
+    """Several NameNodes have JournalNodes to share their edits, and a nameservice that can be part of a URI."""
     hosts = inventory.members("namenode")
     journals = inventory.members("journalnode")
     if len(hosts) < 2:
@@ -94,7 +94,7 @@ def check_namenodes(inventory: Inventory) -> Iterator[Problem]:
             )
 
 
-# Variables that number the hosts of a group, by group: each host's own, for ever.
+# For each group, the variable with a host's number, which never changes.
 IDS: Mapping[str, str] = {
     "zookeeper": "zookeeper_id",
     "namenode": "namenode_id",
@@ -105,7 +105,7 @@ IDS: Mapping[str, str] = {
 
 
 def check_ids(inventory: Inventory) -> Iterator[Problem]:
-    """Two hosts of a group with one number."""
+    """Each host of a group has a number of its own."""
     for group, variable in IDS.items():
         holders: dict[str, list[str]] = {}
         for host in inventory.members(group):
@@ -117,7 +117,7 @@ def check_ids(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_addresses(inventory: Inventory) -> Iterator[Problem]:
-    """Each host is a machine of its own, for the others and for Ansible."""
+    """Each host has an address of its own, for the other hosts and for Ansible."""
     known: dict[str, list[str]] = {}
     reached: dict[tuple[str, str], list[str]] = {}
     for host, variables in inventory.hosts.items():
@@ -136,7 +136,7 @@ def check_addresses(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_ports(inventory: Inventory, types: Mapping[str, str]) -> Iterator[Problem]:
-    """Two services of a host at one port."""
+    """Each service of a host has a port of its own."""
     findings = []
     for host in inventory.hosts:
         users: dict[int, list[str]] = {}

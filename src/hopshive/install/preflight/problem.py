@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Problem:
-    """A sentence that names the variable or the group and says what to do; a warning does not stop the run."""
+    """A sentence that names the variable or group and says what to do. A warning does not stop the run."""
 
     text: str
     warning: bool = False
 
 
 def listed(names: Iterable[str], most: int = 4) -> str:
-    """`a, b, c and 12 more`: the names in order, cut where a reader stops."""
+    """`a, b, c and 12 more`: the names in order, `most` of them at most."""
     ordered = sorted(names)
     if len(ordered) <= most:
         return ", ".join(ordered)
@@ -48,7 +48,7 @@ def merged(findings: Iterable[tuple[str, str]], hosts: Iterable[str]) -> list[Pr
 
 
 def report(problems: Sequence[Problem], place: str) -> str:
-    """The errors, numbered, one a line below a headline; empty if there is none."""
+    """A headline, and below it the errors, numbered, one a line; empty without errors."""
     errors = [problem.text for problem in problems if not problem.warning]
     if not errors:
         return ""
@@ -59,6 +59,6 @@ def report(problems: Sequence[Problem], place: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """What may have been meant by a name; empty if none is near."""
+    """`did you mean x?` with the name that is most alike; empty if none is alike."""
     near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else ""

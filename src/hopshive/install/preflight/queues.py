@@ -1,4 +1,4 @@
-"""The queues that properties of YARN's CapacityScheduler make, as Hadoop 3.3 reads them."""
+"""The queues that properties of YARN's CapacityScheduler define, as Hadoop 3.3 reads them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 PREFIX = "yarn.scheduler.capacity."
-# Of all that a queue may use, the part that upstream lets application masters have.
+# The part of a queue's resources for application masters, by Hadoop's default.
 MASTERS = 0.1
 
 
@@ -14,9 +14,8 @@ MASTERS = 0.1
 class Queue:
     """A queue that takes applications.
 
-    `path` is as in `root.default`; `share` is the part of the cluster from 0 to 1 that it is guaranteed, None where a
-    capacity on the way to it is no percentage (absolute resources); `masters` is the part of its share that application
-    masters may take.
+    `path`: as in `root.default`. `share`: the guaranteed part of the cluster, from 0 to 1; None if a capacity on the
+    path is not a percentage (absolute resources). `masters`: the part of the share that application masters may take.
     """
 
     path: str
@@ -35,13 +34,13 @@ def leaf_queues(properties: Mapping[str, object]) -> list[Queue]:
 
 
 def called(queues: Sequence[Queue], name: str) -> Queue | None:
-    """The queue that an application means by `name`: a path, or its last part if no other queue has the same."""
+    """The queue that an application means by `name`: a path, or the last part of a path if only one queue has it."""
     found = [queue for queue in queues if name == queue.path] or [queue for queue in queues if name == queue.name]
     return found[0] if len(found) == 1 else None
 
 
 def capacity_faults(properties: Mapping[str, object]) -> list[str]:
-    """Sentences on capacities with which the ResourceManager would not start."""
+    """Sentences about capacities that keep the ResourceManager from starting."""
     return list(_faults(properties, "root"))
 
 
@@ -74,7 +73,7 @@ def _faults(properties: Mapping[str, object], path: str) -> Iterator[str]:
     numbers = [number for value in values.values() if (number := _number(value)) is not None]
     if numbers and len(numbers) == len(children) and abs(sum(numbers) - 100) > 0.1:
         said = ", ".join(f"{name} {number:g}" for name, number in zip(children, numbers, strict=True))
-        yield f"the capacities of the queues of {path} are {sum(numbers):g} together ({said}): they must be 100"
+        yield f"the capacities of the queues of {path} add up to {sum(numbers):g} ({said}): they must add up to 100"
     for name in children:
         yield from _faults(properties, f"{path}.{name}")
 

@@ -1,4 +1,4 @@
-"""Values of the right type that their service would refuse: ranges, names, paths, settings of a site file."""
+"""Values of the right type that the service would refuse: ranges, names, paths, settings of a site file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-# Numbers that must be larger than 0, or lie in a range. All other numbers begin with 0.
+# The smallest and the largest value of a number. All other numbers may be 0 or more.
 RANGES: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(
         (
@@ -38,9 +38,9 @@ RANGES: Mapping[str, tuple[float, float]] = {
     ),
     "zookeeper_id": (1, 255),
 }
-# Smaller than any memory that a host has: the ratio multiplies.
+# The smallest preflight_memory_ratio. With 0, all of a host's memory would count as none.
 LEAST_RATIO = 0.01
-# Texts that become names: of databases, accounts, paths. What they must look like, and in words.
+# Texts that become names of databases, accounts or paths: a regular expression, and the same in words.
 _NAME = (r"[A-Za-z0-9_][A-Za-z0-9_-]*", "letters, digits, _ and -")
 FORMS: Mapping[str, tuple[str, str]] = {
     "cluster_address": (r"[A-Za-z0-9._:-]+", "a host name or an address"),
@@ -60,7 +60,7 @@ FORMS: Mapping[str, tuple[str, str]] = {
     ),
     "common_journal_max_use": (r"[1-9]\d*[KMGTPE]?", "a size such as 500M or 1G"),
 }
-# Lists that name what a service cannot do without.
+# Lists that must not be empty.
 FILLED = frozenset(
     {
         "datanode_directories",
@@ -70,14 +70,14 @@ FILLED = frozenset(
         "server2_tez_queues",
     }
 )
-# Roles that work on the controller, where a path may begin with ~ or the tree.
+# Roles that run on the controller, where a path may begin with ~ or be relative to the repository.
 _CONTROLLER = ("artifacts_", "controller_", "lab_")
 # Mappings from the names of settings to their values.
 _SETTINGS = re.compile(r"\w+_(site|settings|defaults)_extra|resourcemanager_queues|common_sysctl|lab_sysctls")
 
 
 def fault(name: str, kind: str, value: object) -> str:
-    """What is wrong with a value that has the type `kind` of its specification, as `must be ...`; empty if nothing is."""
+    """The fault of a value that has the right type `kind`, as `it must be ...`; empty without one."""
     if kind in {"int", "float"}:
         return _number_fault(name, value)
     if name in FORMS and not re.fullmatch(FORMS[name][0], str(value)):
@@ -88,7 +88,7 @@ def fault(name: str, kind: str, value: object) -> str:
         return "" if _is_place(value) else "it must be an absolute path below /"
     if isinstance(value, Sequence) and not isinstance(value, str):
         if not value and name in FILLED:
-            return "it must name one at least"
+            return "it must name at least one"
         if name.endswith("_directories"):
             wrong = [entry for entry in value if not _is_place(entry)]
             return f"{wrong[0]!r} must be an absolute path below /" if wrong else ""
@@ -111,7 +111,7 @@ def _number_fault(name: str, value: object) -> str:
 
 
 def _is_place(value: object) -> bool:
-    """Whether a directory or file can be there: `/` itself is no place of ours."""
+    """Whether a text is an absolute path that hopshive may use: not `/` itself."""
     text = str(value)
     parts = text.split("/")
     return text.startswith("/") and any(parts) and not {".", ".."} & set(parts) and not re.search(r"[\s,]", text)
@@ -119,8 +119,8 @@ def _is_place(value: object) -> bool:
 
 def _setting_fault(settings: Mapping[object, object]) -> str:
     for name, value in settings.items():
-        # The value may hold a secret.
+        # The message does not quote the value: it may be a secret.
         what = "a mapping" if isinstance(value, Mapping) else "a list" if isinstance(value, Sequence) else ""
         if what and not isinstance(value, str):
-            return f"{name} is {what}: a setting has one value, and several stand in one text, as in 'a,b'"
+            return f"{name} is {what}: a setting has one value, so write several as one text, as in 'a,b'"
     return ""

@@ -1,4 +1,4 @@
-"""The variables of an inventory: their names, types and files, and those that all hosts must know alike."""
+"""Checks of an inventory's variables: their names, types and files, and those that must be the same for all hosts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hopshive.install.preflight.inventory import HostVariables, Inventory, whole
 from hopshive.install.preflight.problem import Problem, listed, merged, nearest
 from hopshive.services.components import COMPONENTS
 
-# Whom the services run as, and Spark's jobs: those of cluster_users that no inventory can do without.
+# The users that services and Spark's jobs run as. cluster_users must name all of them.
 SERVICE_USERS = ("hdfs", "yarn", "hive", "zookeeper", "spark", "hopshive")
 # Variables that older releases had: the old name, and the new one or None if there is none.
 RENAMED: Mapping[str, str | None] = {
     "cluster_ndb_driver_home": "cluster_jdbc_driver_home",
     "ndb_driver_packages": None,
 }
-# Variables with a role's prefix that no specification has: of playbooks, of the labs' inventories, the choice of a database.
+# Variables with a role's prefix that no argument specification has: of playbooks and of the labs' inventories.
 OF_PLAYBOOKS = frozenset(
     {
         "artifacts_update_product",
@@ -42,7 +42,7 @@ OF_PLAYBOOKS = frozenset(
         "ndb_restore_replace",
     }
 )
-# What one component has and others must know: set for the hosts of one group alone, the others would look in another place.
+# Variables of one component that other components use too: all hosts need the same value.
 SHARED = frozenset(
     {
         *(f"cluster_{name}_port" for name in ("mariadb", "metastore", "ndb_management", "ndb_sql", "journalnode_rpc")),
@@ -68,13 +68,13 @@ SHARED = frozenset(
         "cluster_warehouse_managed",
     }
 )
-# Begins names as a role's does, although there is none: of modules, and of what people take for a variable.
+# A prefix that no role has. A variable with it is a mistake.
 BUNDLE = "hopshive"
-# MiB of heap with less than which no daemon of these starts.
+# The smallest heap, in MiB, with which a daemon starts.
 LEAST_HEAP = 64
-# Names and patterns of a site's own variables that begin like a role's.
+# The variable with names and patterns of a site's own variables that begin like a role's.
 OWN_VARIABLES = "preflight_own_variables"
-_KINDS = {
+_TYPES_IN_WORDS = {
     "int": "a whole number",
     "bool": "true or false",
     "str": "a text",
@@ -86,19 +86,19 @@ _KINDS = {
 
 
 def role_of(variable: str, roles: Iterable[str]) -> str | None:
-    """The role that a variable belongs to by its name: of `ndb` and `ndb_sql` the longer one."""
+    """The role with the longest name that is a prefix of the variable: `ndb_sql` before `ndb`; None without one."""
     return max((role for role in roles if variable.startswith(f"{role}_")), key=len, default=None)
 
 
 def _is_own(name: str, variables: HostVariables) -> bool:
-    """Whether the variable is not for a role, although its name begins like that of one."""
+    """Whether a variable is no role's, although its name begins with a role's name."""
     own = variables.values.get(OWN_VARIABLES)
     patterns = own if isinstance(own, list | tuple) else ()
     return name in OF_PLAYBOOKS or any(fnmatch.fnmatchcase(name, str(pattern)) for pattern in patterns)
 
 
 def check_users(inventory: Inventory) -> Iterator[Problem]:
-    """A mapping in the inventory replaces the role's; who is missing in it, or has no number, would be made nowhere."""
+    """cluster_users names all users, with numbers: a mapping in the inventory replaces the role's whole mapping."""
     findings = []
     for host, variables in inventory.hosts.items():
         users = variables.values.get("cluster_users")
@@ -120,7 +120,7 @@ def check_users(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_files(inventory: Inventory) -> Iterator[Problem]:
-    """Ansible passes over what is called by no group and no host; a slip of the pen would go unseen."""
+    """Each file of variables has the name of a group or host: Ansible ignores other files without a word."""
     hosts = {host for members in inventory.groups.values() for host in members}
     known = {
         "group_vars": ("group", {*inventory.groups, *COMPONENTS, "all", "ungrouped"}),
@@ -129,12 +129,12 @@ def check_files(inventory: Inventory) -> Iterator[Problem]:
     for place, (kind, names) in known.items():
         for name in inventory.named.get(place, ()):
             if name not in names:
-                # A host that left has another number, and is no slip of the pen.
+                # A name that differs only in its number is a host that left, not a misspelling.
                 left = kind == "host" and re.sub(r"\d+", "", name) in {re.sub(r"\d+", "", one) for one in names}
                 hint = "" if left else nearest(name, sorted(names))
                 yield Problem(
                     f"{inventory.directory}/{place} has variables for {name}, but the inventory has no {kind} of that name,"
-                    f" so nobody reads them: {hint or 'take them out, or name it in the inventory'}",
+                    f" so no host gets them: {hint or 'remove them, or name it in the inventory'}",
                     warning=not hint,
                 )
 
@@ -146,20 +146,20 @@ def check_names(inventory: Inventory, types: Mapping[str, str], renamed: Mapping
         for name in sorted(variables.given):
             if name in renamed:
                 new = renamed[name]
-                advice = f"is now called {new}: rename it" if new else "has gone: remove it"
+                advice = f"is now called {new}: rename it" if new else "no longer exists: remove it"
                 findings.append((f"The variable {name} {advice} (set for {{hosts}})", host))
             elif role_of(name, (*inventory.roles, BUNDLE)) and name not in types and not _is_own(name, variables):
                 hint = (
                     nearest(name, types)
                     or nearest(name.removeprefix(f"{BUNDLE}_"), types)
-                    or "docs/variables.md lists those there are."
+                    or "docs/variables.md lists all variables."
                 )
                 findings.append((f"The variable {name} is unknown: {hint} (set for {{hosts}})", host))
     yield from merged(findings, inventory.hosts)
 
 
 def check_types(inventory: Inventory, types: Mapping[str, str]) -> Iterator[Problem]:
-    """Values that are of another type, cannot be computed or cannot be used."""
+    """Each value can be computed, has the type of its specification, and can be used."""
     findings = []
     for host, variables in inventory.hosts.items():
         for name, reason in variables.broken.items():
@@ -177,7 +177,7 @@ def check_types(inventory: Inventory, types: Mapping[str, str]) -> Iterator[Prob
                     (f"{name} cannot be used ({variables.invalid[name]}): correct it (for {{hosts}})", host)
                 )
             elif reason := values.fault(name, kind, value):
-                # Settings are not quoted as a whole: they may hold a secret.
+                # The message does not quote whole settings: they may hold a secret.
                 said = name if isinstance(value, Mapping) else f"{name} is {value!r}"
                 findings.append((f"{said}: {reason} (for {{hosts}})", host))
         for name in sorted(variables.invalid.keys() - variables.given):
@@ -186,7 +186,7 @@ def check_types(inventory: Inventory, types: Mapping[str, str]) -> Iterator[Prob
 
 
 def check_shared(inventory: Inventory) -> Iterator[Problem]:
-    """Each of SHARED that somebody has set is the same for all hosts. Those that cannot be computed are told elsewhere."""
+    """Each variable of SHARED that the inventory sets is the same for all hosts."""
     for name in sorted(SHARED & {name for variables in inventory.hosts.values() for name in variables.given}):
         found: dict[str, list[str]] = {}
         for host, variables in inventory.hosts.items():
@@ -195,13 +195,13 @@ def check_shared(inventory: Inventory) -> Iterator[Problem]:
         if len(found) > 1:
             parts = [f"{value} for {listed(hosts)}" for value, hosts in sorted(found.items(), key=lambda item: item[1])]
             yield Problem(
-                f"{name} is {'; '.join(parts)}: all hosts must know it alike, so set it once, in"
+                f"{name} is {'; '.join(parts)}: all hosts need the same value, so set it once, in"
                 f" {inventory.directory}/group_vars/all/"
             )
 
 
 def _wanted(name: str, kind: str, value: object) -> str:
-    """What a value should have been; empty if it is that."""
+    """What a value of the wrong type must be, in words; empty if the type is right."""
     number = whole_number(value)
     if kind == "int" and name.endswith("_port"):
         good = number is not None and 1024 <= number <= 65535
@@ -218,4 +218,4 @@ def _wanted(name: str, kind: str, value: object) -> str:
         "list": isinstance(value, list | tuple),
         "dict": isinstance(value, Mapping),
     }.get(kind, True)
-    return "" if fits else _KINDS[kind]
+    return "" if fits else _TYPES_IN_WORDS[kind]

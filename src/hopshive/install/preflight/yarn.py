@@ -1,4 +1,4 @@
-"""What an inventory asks of YARN: containers, sessions, queues and their shares, executors of Spark."""
+"""Checks of what an inventory needs of YARN: containers, Tez sessions, queues with their shares, Spark's executors."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from hopshive.install.preflight.problem import Problem, listed, merged
 from hopshive.install.preflight.queues import PREFIX, Queue, called, capacity_faults, leaf_queues
 
 COMPACTION_QUEUE = "server2_compaction_queue"
-# YARN takes nothing back from a queue that is less than such a part above its share.
+# YARN preempts a queue only if it is more than this part above its share.
 UNTOUCHED = 0.1
-# What YARN gives an executor besides its memory (spark.executor.memoryOverheadFactor and its minimum).
+# An executor's overhead beside its memory (spark.executor.memoryOverheadFactor and its minimum).
 SPARK_OVERHEAD = 0.1
 SPARK_LEAST_OVERHEAD_MB = 384
 
 
 def check_spark(inventory: Inventory) -> Iterator[Problem]:
-    """YARN refuses each job whose queue it does not have, or whose executors are larger than any container."""
+    """Spark's queue exists, and its executors fit into a container: otherwise YARN refuses each job."""
     scheduler = next(iter(inventory.members("resourcemanager")), None)
     if scheduler is None:
         return
@@ -45,7 +45,7 @@ def check_spark(inventory: Inventory) -> Iterator[Problem]:
                 findings.append(
                     (
                         f"spark_executor_memory_mb is {size} on {{hosts}}, {whole} MiB with its overhead, more than one container"
-                        f" may have (cluster_container_max_mb, {most} MiB): lower it, or raise that",
+                        f" may have (cluster_container_max_mb, {most} MiB): lower the former, or raise the latter",
                         host,
                     )
                 )
@@ -53,7 +53,7 @@ def check_spark(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_containers(inventory: Inventory) -> Iterator[Problem]:
-    """The ResourceManager grants containers up to its maximum; one that fits no NodeManager waits for ever."""
+    """The largest container fits a NodeManager: the ResourceManager grants it, and it would wait for ever."""
     offers = {
         host: offer
         for host in inventory.members("nodemanager")
@@ -68,7 +68,7 @@ def check_containers(inventory: Inventory) -> Iterator[Problem]:
         if offers and most > max(offers.values()):
             yield Problem(
                 f"cluster_container_max_mb is {most} MiB on {scheduler}, but no NodeManager offers more than"
-                f" {max(offers.values())} MiB: lower it, or raise cluster_nodemanager_memory_mb; set both for all hosts"
+                f" {max(offers.values())} MiB: lower the former, or raise cluster_nodemanager_memory_mb; set both for all hosts"
             )
         if least is not None and least > most:
             yield Problem(f"cluster_container_min_mb ({least} MiB) is above cluster_container_max_mb ({most} MiB)")
@@ -80,7 +80,7 @@ def check_containers(inventory: Inventory) -> Iterator[Problem]:
                     findings.append(
                         (
                             f"{name} is {size} MiB on {{hosts}}, more than one container may have"
-                            f" (cluster_container_max_mb, {most} MiB): lower it, or raise that",
+                            f" (cluster_container_max_mb, {most} MiB): lower the former, or raise the latter",
                             host,
                         )
                     )
@@ -88,7 +88,7 @@ def check_containers(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_sessions(inventory: Inventory) -> Iterator[Problem]:
-    """Each HiveServer2 holds its Tez sessions' application masters from its start; the tasks need room beside them."""
+    """Application masters of Tez sessions leave room for tasks: each HiveServer2 holds them from its start."""
     need = 0
     parts = []
     for host in inventory.members("server2"):
@@ -111,7 +111,7 @@ def check_sessions(inventory: Inventory) -> Iterator[Problem]:
 
 
 def _container_memory(inventory: Inventory) -> int:
-    """What all NodeManagers offer to containers, in MiB."""
+    """The memory that all NodeManagers offer to containers, in MiB."""
     offers = (
         inventory.hosts[host].number("cluster_nodemanager_memory_mb") for host in inventory.members("nodemanager")
     )
@@ -119,7 +119,7 @@ def _container_memory(inventory: Inventory) -> int:
 
 
 def check_queues(inventory: Inventory) -> Iterator[Problem]:
-    """YARN refuses what names a queue that it does not have, and does not start with shares that make no whole."""
+    """Each queue that a variable names exists, and capacities add up: otherwise the ResourceManager does not start."""
     for scheduler in inventory.members("resourcemanager")[:1]:
         properties = inventory.hosts[scheduler].values.get("resourcemanager_queues")
         if not isinstance(properties, Mapping):
@@ -141,12 +141,12 @@ def _check_queue_names(inventory: Inventory, queues: Sequence[Queue], scheduler:
     for (variable, name), hosts in unknown.items():
         yield Problem(
             f"{variable} names the queue {name!r} for {listed(hosts)}, but resourcemanager_queues of {scheduler} has no such"
-            f" leaf queue (it has {known}): add it there with its capacity, less for the others, or name one of these"
+            f" leaf queue (it has {known}): add the queue there, with a capacity that others give up, or name one of these"
         )
 
 
 def _check_shares(inventory: Inventory, queues: Sequence[Queue]) -> Iterator[Problem]:
-    """Beside applications that take all they can get, a queue has its share; who wants more waits."""
+    """A queue's share has room for the application masters in it: with busy queues, more would wait."""
     offer = _container_memory(inventory)
     for queue in queues:
         pools = _masters(inventory, queues, queue, "server2_tez_queues")
@@ -154,7 +154,7 @@ def _check_shares(inventory: Inventory, queues: Sequence[Queue]) -> Iterator[Pro
         if pools and compactions:
             yield Problem(
                 f"Compactions run in the queue {queue.path} ({COMPACTION_QUEUE}), as the sessions of server2 do"
-                " (server2_tez_queues): beside queries that take all containers none ends",
+                " (server2_tez_queues): while queries take all containers, no compaction ends. Give compactions another queue",
                 warning=True,
             )
         if not offer or queue.share is None:
@@ -166,8 +166,9 @@ def _check_shares(inventory: Inventory, queues: Sequence[Queue]) -> Iterator[Pro
         if need > most + 1:
             yield Problem(
                 f"server2 holds {need} MiB of application masters ({parts}) in the queue {queue.path}, whose share has room for"
-                f" {most:.0f}: while other queues use theirs, some of them wait. Raise {PREFIX}{queue.path}.capacity or"
-                " .maximum-am-resource-percent in resourcemanager_queues, or lower the number of sessions and workers",
+                f" {most:.0f} MiB: while other queues use their shares, some of the masters wait. Raise"
+                f" {PREFIX}{queue.path}.capacity or .maximum-am-resource-percent in resourcemanager_queues,"
+                " or lower the number of sessions and workers",
                 warning=True,
             )
         task = max(
@@ -178,14 +179,14 @@ def _check_shares(inventory: Inventory, queues: Sequence[Queue]) -> Iterator[Pro
             yield Problem(
                 f"Compactions need {need + task} MiB in the queue {queue.path}: application masters ({parts}) and a task"
                 f" (cluster_tez_container_mb). YARN brings back {back:.0f} of the {offer} MiB that all NodeManagers offer, so"
-                f" beside queries that take all containers some wait: raise {PREFIX}{queue.path}.capacity in"
+                f" some wait while queries take all containers: raise {PREFIX}{queue.path}.capacity in"
                 " resourcemanager_queues, or lower server2_compactor_workers",
                 warning=True,
             )
 
 
 def _masters(inventory: Inventory, queues: Sequence[Queue], queue: Queue, variable: str) -> list[tuple[str, int, int]]:
-    """The application masters that HiveServer2s hold in a queue that `variable` names: host, number, MiB of each."""
+    """The application masters in a queue that `variable` names: HiveServer2's host, their number, MiB of each."""
     number = "server2_compactor_workers" if variable == COMPACTION_QUEUE else "server2_tez_sessions_per_queue"
     found = []
     for host in inventory.members("server2"):
@@ -198,7 +199,7 @@ def _masters(inventory: Inventory, queues: Sequence[Queue], queue: Queue, variab
 
 
 def _queues_of(variables: HostVariables) -> Iterator[tuple[str, str]]:
-    """The queues that a HiveServer2 names, each with the variable that does so."""
+    """The queues that a HiveServer2 uses, each after the variable that names it."""
     if variables.number("server2_compactor_workers"):
         yield COMPACTION_QUEUE, str(variables.values.get(COMPACTION_QUEUE))
     pools = variables.values.get("server2_tez_queues")
