@@ -180,6 +180,15 @@ docs: venv ## write the generated parts of docs/ anew
 	$(BIN)/python -m tools.variables_doc
 	$(BIN)/python -m tools.readme_picture
 
+# Both have the version of pyproject.toml in their names.
+.PHONY: collection
+collection: venv ## build the collection hopshive.warehouse: build/hopshive-warehouse-<version>.tar.gz
+	$(BIN)/python -m tools.collection
+
+.PHONY: wheel
+wheel: venv ## build the wheel of src/hopshive, the one that the hosts get: build/hopshive-<version>-py3-none-any.whl
+	$(BIN)/python -m tools.wheel
+
 .PHONY: venv
 venv: $(VENV_READY) ## make or refresh .venv from requirements/dev.txt
 
