@@ -69,7 +69,6 @@ KINDS = {
             "docs/job.md",
             "docs/lab.md",
             "docs/limits.md",
-            "docs/ndb.md",
             "docs/pyspark.md",
             "docs/troubleshooting.md",
             "docs/variables.md",
