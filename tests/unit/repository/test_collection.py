@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import jinja2
 import pytest
 import yaml
+from jinja2 import nodes
+from jinja2.ext import do, loopcontrols
 
 from tools.collection import rewrite, tree
 from tools.collection.rewrite import COLLECTION, Names
 from tools.variables_doc import Loader
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 ROOT = Path(__file__).parents[3]
+JINJA = jinja2.Environment(extensions=[do, loopcontrols])  # noqa: S701 it only parses
+LOOKUPS = ("lookup", "query", "q")
+# What Ansible takes as an expression without braces.
+BARE = {"when", "that", "changed_when", "failed_when", "until"}
 NAMES = Names(
     modules="hopshive_files|hopshive_hdfs",
     filters="daemon_addresses|addresses|others",
@@ -139,12 +151,66 @@ def test_all_of_it_is_yaml_that_can_be_read(collection: Path) -> None:
         yaml.load(text, Loader)  # noqa: S506 a SafeLoader
 
 
-def test_no_plugin_has_a_short_name(collection: Path) -> None:
+def expressions(item: object, bare: bool = False) -> Iterator[str]:
+    """The Jinja texts of what a YAML file has; `bare` where a text is an expression without braces."""
+    if isinstance(item, dict):
+        for key, value in item.items():
+            yield from expressions(value, key in BARE)
+    elif isinstance(item, list):
+        for value in item:
+            yield from expressions(value, bare)
+    elif isinstance(item, str):
+        yield f"{{{{ {item} }}}}" if bare and "{{" not in item else item
+
+
+def called(text: str) -> Iterator[str]:
+    """The filters and lookups of a Jinja text, as Jinja reads it: also those that a filter is told to use."""
+    for node in JINJA.parse(text).find_all((nodes.Filter, nodes.Call)):
+        if isinstance(node, nodes.Filter):
+            yield node.name
+            yield from constants(node.args[:1])
+        elif isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name in LOOKUPS:
+            yield from constants(node.args[:1])
+
+
+def constants(arguments: list[nodes.Expr]) -> Iterator[str]:
+    """Those of the arguments that are text."""
+    yield from (one.value for one in arguments if isinstance(one, nodes.Const) and isinstance(one.value, str))
+
+
+def test_no_filter_or_lookup_has_a_short_name(collection: Path) -> None:
     names = rewrite.read_names(ROOT)
+    short = re.compile(f"{names.filters}|{names.lookups}")
+    found = {}
     for name, text in texts(collection, ".yml", ".j2").items():
         if name.startswith(("roles/", "playbooks/", "templates/", "inventories/")):
-            assert rewrite.tasks(text, names) == text, name
-            assert not re.search(rf"['\"| ]({names.lookups})['\"]", text), name
+            read = [text] if name.endswith(".j2") else list(expressions(yaml.load(text, Loader)))  # noqa: S506 a SafeLoader
+            found[name] = {one for part in read for one in called(part) if "{" in part}
+    used = set().union(*found.values())
+    assert {f"{COLLECTION}.site_xml", f"{COLLECTION}.addresses", f"{COLLECTION}.hopshive_product"} <= used
+    assert {
+        name: wrong for name, one in found.items() if (wrong := {word for word in one if short.fullmatch(word)})
+    } == {}
+
+
+def test_no_module_has_a_short_name(collection: Path) -> None:
+    names = rewrite.read_names(ROOT)
+    for name, text in texts(collection, ".yml").items():
+        if name.startswith(("roles/", "playbooks/")):
+            assert not re.search(rf"^[\s-]*[\"']?({names.modules})[\"']?:", text, re.MULTILINE), name
+
+
+def test_every_directory_of_ansible_cfg_is_in_it() -> None:
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "ansible.cfg")
+    directories = {value.split("/")[0] for value in settings["defaults"].values() if (ROOT / value).is_dir()}
+    assert {"roles", "library", "filter_plugins"} <= directories <= set(tree.PLACES)
+
+
+def test_nothing_is_looked_for_beside_the_playbook(collection: Path) -> None:
+    """A playbook of a site that imports one of these is in another directory."""
+    for name, text in texts(collection, ".yml", ".j2").items():
+        assert "playbook_dir" not in text, name
 
 
 def test_no_plugin_imports_from_the_repositorys_places(collection: Path) -> None:
