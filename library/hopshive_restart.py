@@ -306,7 +306,7 @@ def main() -> None:
         )
     except rolling.RollError as error:
         failed = str(error)
-    for sentence in drain.told if drain else ():
+    for sentence in drain.messages if drain else ():
         module.warn(sentence)
     if failed:
         module.fail_json(msg=failed)

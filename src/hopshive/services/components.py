@@ -1,4 +1,4 @@
-"""The service components: each is a group of the inventory, a role and, mostly, a systemd unit on its hosts."""
+"""The service components. Each is a group of the inventory and a role; most have a systemd unit on their hosts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ROOT_GROUP = "hopshive"
 class Component:
     """One group of the inventory.
 
-    `unit` is the systemd unit without `.service`; a component without one runs no daemon. `required` components are
-    needed by every warehouse. A component that is not `replicated` has one host. `beside` are units that its hosts run as well.
+    `unit`: the systemd unit without `.service`; a component without one runs no daemon. `required`: every warehouse
+    needs it. A component that is not `replicated` has one host. `beside`: other units of its hosts.
     """
 
     group: str
@@ -28,20 +28,20 @@ class Component:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """All units of its hosts."""
+        """All units that the component runs on its hosts."""
         return (*((self.unit,) if self.unit else ()), *self.beside)
 
 
 COMPONENTS: Mapping[str, Component] = {
     component.group: component
     for component in (
-        # One of the two databases is needed: hopshive.install.preflight.database.
+        # A warehouse needs one of the two databases: hopshive.install.preflight.database checks that.
         Component("mariadb", "mariadb", required=False, replicated=False),
         Component("ndb_management", "ndb-management", required=False, replicated=False),
         Component("ndb_data", "ndb-data", required=False),
         Component("ndb_sql", "ndb-sql", required=False, beside=("ndb-sql-watchdog",)),
         Component("zookeeper", "zookeeper"),
-        # The edits of several NameNodes, and beside each of those its failover controller.
+        # JournalNodes hold the edits of several NameNodes. A failover controller runs beside each of those.
         Component("journalnode", "hadoop-hdfs-journalnode", required=False),
         Component("namenode", "hadoop-hdfs-namenode", beside=("hadoop-hdfs-zkfc", "hadoop-hdfs-namenode-watchdog")),
         Component("datanode", "hadoop-hdfs-datanode"),

@@ -1,11 +1,11 @@
 """Restart a HiveServer2 without cutting off its statements, as far as they end in time.
 
-1. It leaves the discovery, if there are other replicas: new sessions go to those.
-2. Its statements are waited for, up to a limit. The web UI lists them. Sessions are not waited for: clients keep idle ones for
-   days, and open another after a restart.
-3. Told to stop, it accepts nothing new and gives its statements another GRACE.
-4. Statements that still run then are cut off. HiveServer2 cancels them and rolls back, unless it hangs and systemd kills it.
-   So when the process is gone, what it has left open is aborted: locks would last until hive.txn.timeout otherwise.
+1. If there are other replicas, HiveServer2 leaves the discovery: new sessions go to the others.
+2. The restart waits for statements, which the web UI lists, up to a limit. It does not wait for sessions: clients keep idle
+   sessions for days, and open another one after a restart.
+3. On SIGTERM, HiveServer2 accepts nothing new and gives its statements another GRACE.
+4. Statements that still run then are cut off. HiveServer2 cancels them and rolls back, unless it hangs and systemd kills
+   it. So transactions that the ended process left open are aborted: their locks would last until hive.txn.timeout.
 """
 
 from __future__ import annotations
@@ -27,25 +27,26 @@ if TYPE_CHECKING:
 
     from hopshive.services.rolling import Run
 
-# Between two looks, in seconds.
+# Seconds between two questions about statements.
 PAUSE = 2.0
-# A statement that has finished counts as long as a client fetched rows of its session within that many seconds.
+# A finished statement counts as running if its session was used within so many seconds: a client fetches rows.
 FETCHING = 30
-# For one answer of the web UI, in seconds.
+# Seconds to wait for one answer of the web UI.
 ANSWER_TIMEOUT = 10.0
+# Characters of a statement's text in a message.
 SHOWN = 80
-# Looks in a row without an answer after which the wait ends: a pause for garbage is no hang.
+# Unanswered questions in a row that end the wait. A pause for garbage collection is shorter.
 MISSES = 3
 # The web UI lists a statement in these states as running until its client closes it.
 ENDED = frozenset({"ERROR", "CANCELED", "TIMEDOUT"})
-# Whom its transactions name as their user: the one that the role runs it as.
+# The user of HiveServer2's process, as the role sets it. Its transactions have that user.
 USER = "hive"
 # A state of sockets in /proc/net/tcp.
 LISTEN = "0A"
-# How long one that was told to stop waits for its statements: hive.server2.graceful.stop.timeout less the 30 s that Hive
-# (HiveServer2.graceful_stop) keeps for itself. In seconds.
+# Seconds that a stopping HiveServer2 gives its statements: hive.server2.graceful.stop.timeout less the 30 s that Hive
+# (HiveServer2.graceful_stop) keeps for itself.
 GRACE = 10.0
-# While it stops: between two looks, for one answer, and the longest until it listens no more; in seconds.
+# While it stops: seconds between two questions, for one answer, and until it no longer listens.
 STOP_PAUSE = 0.25
 STOP_TIMEOUT = 1.0
 STOP_LIMIT = 90.0
@@ -66,7 +67,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Discovery:
-    """Where a HiveServer2 is registered: ZooKeeper's command line, the znode of all of them, and its own address."""
+    """Where a HiveServer2 is registered: ZooKeeper's command line, the znode of all replicas, its own address."""
 
     command: Sequence[str]
     namespace: str
@@ -75,10 +76,10 @@ class Discovery:
 
 @dataclass
 class Server2:
-    """The `rolling.Drain` of a HiveServer2 on this host, which is known as `host`; `port` is that of Thrift.
+    """The `rolling.Drain` of a HiveServer2 on this host, whose name is `host`. `port`: its Thrift port.
 
-    `limit` bounds the wait for its statements, in seconds. Afterwards `cut_off` lists what was cut off, and `told` has a sentence
-    for the operator about each, and about what failed.
+    `limit`: the most seconds to wait for statements. Afterwards `cut_off` has the statements that were cut off, and
+    `messages` a sentence for the operator about each of them and about each failure.
     """
 
     host: str
@@ -89,41 +90,41 @@ class Server2:
     discovery: Discovery | None = None
     metastores: Sequence[str] = ()
     cut_off: list[Statement] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
-    # Those that still ran when the wait was over; what was cut off besides began later.
+    messages: list[str] = field(default_factory=list)
+    # Statements that still ran at the end of the wait. Other statements of `cut_off` began later.
     late: list[Statement] = field(default_factory=list)
-    # Its transactions when it ended.
+    # Open transactions of HiveServer2 when it ended.
     opened: set[int] = field(default_factory=set)
 
     def leave(self) -> bool:
-        """Take it out of the discovery; where that fails it is drained all the same."""
+        """Remove this replica from the discovery. A failure is noted, and the drain continues."""
         if not self.discovery:
             return False
         try:
             leave(self.discovery, self.run)
         except NoAnswer as error:
-            self.told.append(
-                f"HiveServer2 on {self.host} was not taken out of the discovery before its restart, and got new sessions until"
-                f" it stopped. {error}"
+            self.messages.append(
+                f"HiveServer2 on {self.host} could not be removed from the discovery before its restart, so it got new sessions"
+                f" until it stopped. {error}"
             )
             return False
         return True
 
     def wait(self) -> None:
-        """Until it runs nothing, or for as long as it may; one that does not answer cannot be asked."""
+        """Wait until no statement runs, up to `limit`; without an answer, do not wait."""
         with suppress(NoAnswer):
             self.cut_off = self.late = drain(lambda: running(self._base, ANSWER_TIMEOUT), self.limit)
 
     def stopping(self) -> None:
-        """Watch it stop: what does it cut off?"""
+        """Watch HiveServer2 stop, and note the statements that it cuts off."""
         look = functools.partial(running, self._base, STOP_TIMEOUT)
         self.cut_off = stopping(look, lambda: listens(self.port), self.cut_off)
         if self.cut_off:
             self.opened = opened(self._process, self.metastores)
 
     def stopped(self) -> None:
-        """Abort what it has left open, and tell what it has cut off."""
-        self.told += settle(self.cut_off, self._process, self.metastores, self.opened, self.late)
+        """Abort transactions that HiveServer2 left open, and note a sentence for each statement that was cut off."""
+        self.messages += abort_cut_off(self.cut_off, self._process, self.metastores, self.opened, self.late)
 
     @property
     def _process(self) -> Process:
@@ -135,13 +136,13 @@ class Server2:
 
 
 def registered(discovery: Discovery, run: Run) -> list[str]:
-    """The znodes of a HiveServer2 in the discovery. Raises NoAnswer."""
+    """The names of a HiveServer2's znodes in the discovery. Raises NoAnswer."""
     listed = _zookeeper(discovery, run, "ls", "")
     return re.findall(rf"serverUri={re.escape(discovery.host)}:[^,\]\s]+", listed)
 
 
 def leave(discovery: Discovery, run: Run) -> list[str]:
-    """Remove a HiveServer2 from the discovery; its znodes. It sees that, and ends with its last session. Raises NoAnswer."""
+    """Remove a HiveServer2 from the discovery; returns its znodes. HiveServer2 then ends with its last session. NoAnswer."""
     found = registered(discovery, run)
     for name in found:
         _zookeeper(discovery, run, "delete", f"/{name}")
@@ -157,14 +158,14 @@ def _zookeeper(discovery: Discovery, run: Run, verb: str, path: str) -> str:
 
 
 def running(base: str, timeout: float) -> list[Statement]:
-    """The statements that a HiveServer2 runs, or whose rows are fetched; `base` is its web UI. Raises NoAnswer."""
+    """Statements that HiveServer2 runs, or whose rows a client fetches. `base`: URL of the web UI. Raises NoAnswer."""
     active = fetch_json(f"{base}/api/v1/queries/active", timeout)
     sessions = fetch_json(f"{base}/api/v1/sessions", timeout)
     return statements(active, sessions)
 
 
 def statements(active: list[dict[str, Any]], sessions: list[dict[str, Any]]) -> list[Statement]:
-    """Those of both answers of the web UI that a restart would cut off."""
+    """Statements that a restart would cut off, from the web UI's lists of queries and sessions."""
     fetched = {session["sessionId"] for session in sessions if int(session["idleTime"]) < FETCHING}
     found = []
     for item in active:
@@ -183,9 +184,9 @@ def drain(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[Statement]:
-    """Wait up to `limit` seconds until `look` finds no statement; what it found last.
+    """Wait up to `limit` seconds until `look` finds no statement; returns what it found last.
 
-    Raises NoAnswer after MISSES looks in a row that got none, and what else `look` raises.
+    Raises NoAnswer after MISSES calls of `look` in a row that raised it, and other errors of `look` at once.
     """
     end = now() + limit
     left: list[Statement] = []
@@ -211,9 +212,10 @@ def stopping(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[Statement]:
-    """Watch one that was told to stop until it listens no more; what it cuts off then: `left`, if it tells nothing any more.
+    """Watch a stopping HiveServer2 until it no longer listens; returns the statements that it cuts off.
 
-    One that stops before GRACE is over had nothing left to run, whatever the last look has found.
+    Without an answer these are `left`. A HiveServer2 that stops before GRACE is over ran no statement, even if the last
+    answer had some.
     """
     begun = now()
     while listening() and now() - begun < STOP_LIMIT:
@@ -223,16 +225,16 @@ def stopping(
     return left if now() - begun >= GRACE else []
 
 
-def settle(
+def abort_cut_off(
     cut_off: Collection[Statement],
     process: Process,
     metastores: Iterable[str],
     before: Collection[int],
     late: Collection[Statement],
 ) -> list[str]:
-    """Abort the transactions of statements whose HiveServer2 is gone; a sentence about each statement.
+    """Abort the transactions of statements that were cut off; returns a sentence about each statement.
 
-    `late`: those of them that were waited for, and in vain.
+    `late`: those of the statements that the drain waited for.
     """
     if not cut_off:
         return []
@@ -246,8 +248,8 @@ def settle(
 
 
 def listens(port: int) -> bool:
-    """Whether a process of this host listens at a port; it does not notice, as it would a connection."""
-    # Without IPv6 in the kernel there is one table.
+    """Whether a process of this host listens at a port. The process does not notice, other than with a connection."""
+    # A kernel without IPv6 has no table tcp6.
     tables = [table for name in ("tcp", "tcp6") if (table := Path("/proc/net", name)).exists()]
     lines = [line for table in tables for line in table.read_text().splitlines()[1:]]
     places = (line.split()[1] for line in lines if line.split()[3] == LISTEN)
@@ -255,13 +257,13 @@ def listens(port: int) -> bool:
 
 
 def _cut(statement: Statement, waited: bool) -> str:
-    why = "ran for longer than server2_drain_timeout" if waited else "began after the wait for others"
+    why = "ran for longer than server2_drain_timeout" if waited else "began after the wait for other statements"
     return f"The restart cut off a statement that {why}: {statement}."
 
 
 def _aborted(transactions: Sequence[int]) -> str:
     if not transactions:
-        return "It has left no open transaction."
+        return "It left no open transaction."
     numbers = ", ".join(map(str, transactions))
     return (
         f"Its transaction {numbers} was aborted." if len(transactions) == 1 else f"Transactions {numbers} were aborted."

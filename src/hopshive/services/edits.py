@@ -1,9 +1,9 @@
 """Edits of HDFS: whether the JournalNodes take them.
 
-A JournalNode that was restarted refuses edits until the active NameNode begins a segment (IPCLoggerChannel and Journal of Hadoop
-3.3.6), which it does after a while by itself (dfs.ha.log-roll.period). Who restarts the next one before has a NameNode that
-writes to fewer than half of them, and ends. So a segment is begun by hand between two of them, and the NameNode is asked
-what it thinks of each.
+A restarted JournalNode refuses edits until the active NameNode begins a segment (IPCLoggerChannel and Journal of Hadoop
+3.3.6). The NameNode does so by itself only after dfs.ha.log-roll.period. If the next JournalNode is restarted before, the
+NameNode reaches fewer than half of them, and ends. So a rolling restart begins a segment between two JournalNodes, and
+asks the NameNode for the state of each.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from hopshive.services.health import ATTEMPT_TIMEOUT, NoAnswer, bean
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-# Looks at who has written a segment's first edit, and seconds between them, before another one is begun.
-LOOKS = 10
-LOOK = 0.2
+# How often the NameNode is asked about a segment's first edit before another segment is begun.
+POLLS = 10
+# Seconds between two of these questions.
+POLL = 0.2
 # QuorumOutputStream.generateReport and IPCLoggerChannel.appendReport.
 _JOURNAL = re.compile(r"(\S+:\d+) \(Written txid (-?\d+)")
 _REFUSES = "re-sync on next segment"
 
 
 def refusing(report: str, since: int = 0) -> list[str]:
-    """JournalNodes, `address:port` each, that a NameNode does not write to, or that have not written the edit `since`.
+    """JournalNodes (`address:port`) that a NameNode does not write to, or that have not written the edit `since`.
 
-    `report`: its NameJournalStatus. Empty for a standby, which writes to none.
+    `report`: the NameNode's NameJournalStatus. It is empty for a standby, which writes to none.
     """
     found = []
     for journal in json.loads(report or "[]"):
@@ -43,7 +44,7 @@ def refusing(report: str, since: int = 0) -> list[str]:
 
 
 def addresses(host: str) -> set[str]:
-    """The addresses of a host. Raises NoAnswer."""
+    """The IP addresses of a host. Raises NoAnswer."""
     try:
         return {str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except OSError as error:
@@ -51,7 +52,7 @@ def addresses(host: str) -> set[str]:
 
 
 def begin_segment(address: tuple[str, int]) -> int:
-    """Let the active NameNode begin a segment (`hdfs dfsadmin -rollEdits`); its first edit. Raises NameNodeError."""
+    """Begin a segment at the active NameNode (`hdfs dfsadmin -rollEdits`); returns its first edit. Raises NameNodeError."""
     with NameNode([address]) as namenode:
         return namenode.roll_edits()
 
@@ -65,9 +66,9 @@ def wait_taken(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Begin a segment of edits, and wait until the active NameNode writes it to every JournalNode but those at `besides`.
+    """Begin a segment of edits, and wait until the active NameNode writes it to every JournalNode except those at `besides`.
 
-    `namenodes`: URLs. If none of them answers, nobody writes edits, and nothing is waited for. Raises NoAnswer.
+    `namenodes`: URLs. If none of them answers, no NameNode writes edits, and the function returns. Raises NoAnswer.
     """
     until = clock() + timeout
     while True:
@@ -77,8 +78,8 @@ def wait_taken(
                 return
             url, address = active
             first = begin(address)
-            for _ in range(LOOKS):
-                sleep(LOOK)
+            for _ in range(POLLS):
+                sleep(POLL)
                 info = bean(url, "Hadoop:service=NameNode,name=NameNodeInfo", ATTEMPT_TIMEOUT)
                 late = refusing(info["NameJournalStatus"], first)
                 places = [place for place in late if place.rpartition(":")[0] not in besides]
@@ -89,11 +90,11 @@ def wait_taken(
             problem = str(error)
         if clock() >= until:
             raise NoAnswer(f"Not all JournalNodes take edits: {problem}.")
-        sleep(LOOK)
+        sleep(POLL)
 
 
 def _active(namenodes: Sequence[str]) -> tuple[str, tuple[str, int]] | None:
-    """URL and RPC address of the active NameNode; None if none of all answers. Raises NoAnswer if those that do are standby."""
+    """URL and RPC address of the active NameNode; None if no NameNode answers. Raises NoAnswer if only standbys answer."""
     states = {}
     for url in namenodes:
         try:

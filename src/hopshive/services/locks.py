@@ -1,7 +1,8 @@
-"""Transactions that a HiveServer2 has left open when it ended, aborted through a metastore over Thrift.
+"""Aborts transactions that an ended HiveServer2 has left open, through a metastore over Thrift.
 
-Numbers of fields are those of hive_metastore.thrift (Hive 4.0). HiveServer2 (DbTxnManager) asks for the locks of a statement with
-the query's id, and its transaction holds them to its end. The transaction itself names only the host and the user of the process.
+Field numbers are those of hive_metastore.thrift (Hive 4.0). HiveServer2 (DbTxnManager) requests the locks of a statement
+with the query's id, and the statement's transaction holds them to its end. The transaction itself names only the host and
+the user of the process.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
 Answer = TypeVar("Answer")
-# For one answer, in seconds.
+# Seconds to wait for one answer.
 TIMEOUT = 30.0
-# A transaction that holds no lock for so long, in seconds, was not about to ask for one.
-SETTLED = 2.0
-# ShowLocksResponseElement; ShowCompactResponseElement; TxnInfo; TxnState.
+# A transaction without a lock for so many seconds was not about to request one.
+LOCKLESS_SECONDS = 2.0
+# Fields of ShowLocksResponseElement, ShowCompactResponseElement and TxnInfo, and a value of TxnState.
 _TXNID, _AGENT_INFO = 7, 13
 _COMPACTION_TXNID = 22
 _ID, _STATE, _USER, _HOST = 1, 2, 3, 4
@@ -38,7 +39,7 @@ class Process:
 
 
 def opened(process: Process, metastores: Iterable[str]) -> set[int]:
-    """The open transactions of a process, as the first metastore that answers tells them; none if none answers."""
+    """The open transactions of a process, from the first metastore that answers; empty without an answer."""
     with suppress(NoAnswer):
         return _first(metastores, lambda place: _open_of(place, process))
     return set()
@@ -51,10 +52,10 @@ def abandon(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[int]:
-    """Abort all open transactions of a process that is gone, before another one of its user and host starts; their numbers.
+    """Abort all open transactions of an ended process, and return their numbers. No other process of its user and host runs.
 
-    Those of compactions stay: a metastore of that user and host may run them. `metastores` are `host:port`, any may be down; they
-    are asked for `patience` seconds. Raises NoAnswer.
+    Transactions of compactions stay: a metastore of that user and host may run them. `metastores`: `host:port`, any may
+    be down; they are asked for up to `patience` seconds. Raises NoAnswer.
     """
     end = now() + patience
     while True:
@@ -73,11 +74,11 @@ def abort(
     before: Collection[int],
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[str, list[int]]:
-    """Abort the open transactions of some queries of a process that is gone; their numbers by the query's id.
+    """Abort the open transactions of some queries of an ended process; returns their numbers by the query's id.
 
-    Queries without a lock, which were being compiled or read no table, cannot be told apart: each of them gets all transactions
-    of `before` that hold none and are no compaction's. `before`: what the process had open when it ended, for the process that
-    comes after it has the same user and host. `metastores` are `host:port`, any may be down. Raises NoAnswer.
+    Queries without a lock (still compiling, or reading no table) cannot be told apart: each gets all transactions of
+    `before` that hold no lock and belong to no compaction. `before`: the transactions that the process had open when it
+    ended; the next process has the same user and host. `metastores`: `host:port`, any may be down. Raises NoAnswer.
     """
     return _first(metastores, lambda place: _abort(place, queries, process, before, sleep), " did not abort it")
 
@@ -85,9 +86,9 @@ def abort(
 def _first(
     metastores: Iterable[str], ask: Callable[[str], Answer], failed: str = "", more: Callable[[], bool] = lambda: True
 ) -> Answer:
-    """What the first metastore says that answers; after one that did not, another is asked if there may be `more`.
+    """The answer of the first metastore that gives one. After a failure, the next one is asked only while `more()` is true.
 
-    Raises NoAnswer, with what became of each.
+    Raises NoAnswer with the failure of each.
     """
     errors: list[str] = []
     for place in metastores:
@@ -118,7 +119,7 @@ def _abort(
     found = transactions(locks, queries)
     lockless = unlocked(_open(place), locks, process).intersection(before)
     if lockless and len(found) < len(queries):
-        sleep(SETTLED)
+        sleep(LOCKLESS_SECONDS)
         lockless &= unlocked(_open(place), _locks(place), process) - _compactions(place)
         if lockless:
             found |= {query: sorted(lockless) for query in queries if query not in found}
@@ -139,9 +140,9 @@ def _locks(place: str) -> list[dict[int, Any]]:
 
 
 def _compactions(place: str) -> set[int]:
-    """The transactions of compactions that the metastores know, ended ones too."""
-    told = call_metastore(place, "show_compact", {1: (TType.STRUCT, {})}, TIMEOUT).get(1, [])
-    return {compaction[_COMPACTION_TXNID] for compaction in told if _COMPACTION_TXNID in compaction}
+    """The transactions of all compactions that the metastores list, ended ones too."""
+    listed = call_metastore(place, "show_compact", {1: (TType.STRUCT, {})}, TIMEOUT).get(1, [])
+    return {compaction[_COMPACTION_TXNID] for compaction in listed if _COMPACTION_TXNID in compaction}
 
 
 def _open_of(place: str, process: Process) -> set[int]:

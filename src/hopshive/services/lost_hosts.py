@@ -1,19 +1,19 @@
-"""Gives up the application masters of a host that is gone, so that nobody waits for them.
+"""Fails the application masters of a host that is gone, so that their clients do not wait for them.
 
-A host that is gone ends no connection, and YARN waits for its application masters until they have been silent for
-`yarn.am.liveness-monitor.expiry-interval-ms`. That cannot be short: it is also the time that an application master has from its
-launch until it registers, which Spark's does in cluster mode when the job has made its session. Meanwhile all queries of a
-HiveServer2 wait whose session's application master it was.
+A lost host closes no connection. YARN waits for its application masters until they have been silent for
+`yarn.am.liveness-monitor.expiry-interval-ms`. That time cannot be short: an application master also has it from its launch
+until it registers, and Spark in cluster mode registers only after the job has created its session. Meanwhile all queries
+wait whose Tez session had its application master there.
 
-This daemon, one beside each ResourceManager, connects once a second to the NodeManagers beside which application masters run. One
-that answered before and then lets several attempts in a row go unanswered, not even by refusing them, is gone: the application
-masters beside it are failed as `yarn applicationattempt -fail` does it. YARN starts those of Spark elsewhere. Tez has one
-attempt (tez.dag.recovery.enabled is false): the statement that ran there ends with an error, and HiveServer2 opens another
-session. Only the one beside the active ResourceManager, which ZooKeeper's majority can reach, acts; the others know by then
-who is silent.
+One such daemon runs beside each ResourceManager. It connects once a second to the NodeManagers beside which application
+masters run. A NodeManager that answered before, and then leaves several attempts in a row without even a refusal, is
+gone. Its application masters are failed, as `yarn applicationattempt -fail` does it. YARN starts those of Spark on another
+host. Tez has one attempt (tez.dag.recovery.enabled is false): the statement that ran there ends with an error, and
+HiveServer2 opens another session. Only the daemon beside the active ResourceManager acts, which a majority of ZooKeeper can
+reach. The others watch too, so that they know which hosts are silent when theirs becomes active.
 
-An application that says whose it is, by a tag `client=host:port`, is ended if that host is gone as well: nobody would ask
-its next application master for anything, and it would take room and processors from that of the HiveServer2 that is left.
+An application may name its client by a tag `client=host:port`. If that host is gone as well, the application is ended: no
+client would use its next application master, which would take memory and CPU from the remaining HiveServer2.
 """
 
 from __future__ import annotations
@@ -35,33 +35,36 @@ from hopshive.services.health import NoAnswer, Target, ask_resourcemanager, fetc
 
 log = logging.getLogger(__name__)
 
-# Between two looks, in seconds; how long one attempt to connect may take, and an answer of a ResourceManager.
+# Seconds between two rounds of attempts to connect.
 INTERVAL = 1.0
-# Between two lists of application masters from the same ResourceManager, in seconds.
-LISTED = 3.0
-CONNECTS = 1.0
-ANSWERS = 3.0
-# A host is gone that was silent for so many seconds, and at so many attempts. A refused attempt is an answer.
+# Seconds between two lists of application masters from the same ResourceManager.
+LIST_INTERVAL = 3.0
+# Seconds that an attempt to connect may take.
+CONNECT_TIMEOUT = 1.0
+# Seconds to wait for an answer of a ResourceManager.
+ANSWER_TIMEOUT = 3.0
+# A host is gone after so many seconds of silence and so many attempts. A refusal is an answer.
 SILENT = 6.0
 ATTEMPTS = 4
-# Before an order that was refused is given again, in seconds.
-AGAIN = 10.0
+# Seconds before the same attempt is failed again.
+REPEAT_AFTER = 10.0
 PROTOCOL = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
-# What an application's tag begins with that tells its client's host:port.
+# The beginning of an application's tag that has its client's host:port.
 CLIENT = "client="
-# What becomes of an application that lost its master; the ResourceManager's list does not tell which may have another.
+# What happens next. The ResourceManager's list does not say which applications may have another attempt.
 ELSEWHERE = (
-    "YARN starts another elsewhere for Spark, and none for Tez: a statement of Hive that ran there ends with an error."
+    "For Spark, YARN starts another one on another host."
+    " For Tez it starts none: Hive's statement there ends with an error."
 )
-# Nobody at that address; that there is no way from here (ENETUNREACH) says nothing of the other host.
-NOBODY = frozenset({errno.EHOSTUNREACH, errno.EHOSTDOWN})
+# Errors that mean: no host at that address. ENETUNREACH says nothing about the other host.
+NO_HOST = frozenset({errno.EHOSTUNREACH, errno.EHOSTDOWN})
 
 
 @dataclass(frozen=True)
 class Master:
-    """An application master: its application's id, the NodeManager beside which it runs, and for whom, each `host:port`.
+    """An application master: its application's id, its NodeManager and its client, both `host:port`.
 
-    `client` is empty where the application does not tell it.
+    `client` is empty if the application does not name it.
     """
 
     application: str
@@ -70,7 +73,7 @@ class Master:
 
 
 class ResourceManager:
-    """One ResourceManager: `web` and `rpc` are `host:port` of its web pages and of its clients' protocol.
+    """One ResourceManager. `web` and `rpc`: `host:port` of its HTTP port and of its clients' protocol.
 
     Methods raise NoAnswer.
     """
@@ -83,13 +86,15 @@ class ResourceManager:
         self._user = user
 
     def is_active(self) -> bool:
-        """Whether it is the one that works."""
-        return bool(ask_resourcemanager(self._target, ANSWERS)["state"] == "active")
+        """Whether it is the active one."""
+        return bool(ask_resourcemanager(self._target, ANSWER_TIMEOUT)["state"] == "active")
 
     def masters(self) -> list[Master]:
-        """The application masters of all applications that run or wait for theirs. Only the active one answers."""
-        found = fetch_json(f"{self._web}/apps?states=ACCEPTED,RUNNING&deSelects=resourceRequests,resourceInfo", ANSWERS)
-        # Without any the list is null.
+        """The application masters of all running and accepted applications. Only the active ResourceManager answers."""
+        found = fetch_json(
+            f"{self._web}/apps?states=ACCEPTED,RUNNING&deSelects=resourceRequests,resourceInfo", ANSWER_TIMEOUT
+        )
+        # Without applications the list is null.
         applications: list[dict[str, Any]] = (found.get("apps") or {}).get("app") or []
         return [
             Master(one["id"], one["masterNodeId"], _client(one.get("applicationTags", "")))
@@ -98,22 +103,22 @@ class ResourceManager:
         ]
 
     def attempt(self, master: Master) -> str:
-        """The id of the attempt that an application master is, empty if it is not beside that NodeManager any more."""
-        found = fetch_json(f"{self._web}/apps/{master.application}/appattempts", ANSWERS)
+        """The id of an application's last attempt; empty if that is not at the master's NodeManager any more."""
+        found = fetch_json(f"{self._web}/apps/{master.application}/appattempts", ANSWER_TIMEOUT)
         attempts: list[dict[str, Any]] = (found.get("appAttempts") or {}).get("appAttempt") or []
         last = max(attempts, key=lambda one: int(one["id"]), default={})
         return str(last["appAttemptId"]) if last.get("nodeId") == master.node else ""
 
     def fail(self, attempt: str) -> None:
-        """End an attempt (ApplicationClientProtocol.failApplicationAttempt); YARN starts another if one is left."""
+        """End an attempt (ApplicationClientProtocol.failApplicationAttempt). YARN starts another one if it may."""
         _, timestamp, application, number = attempt.split("_")
         request = encode({1: encode({1: encode({1: int(application), 2: int(timestamp)}), 2: int(number)})})
         self._call("failApplicationAttempt", request)
 
     def end(self, application: str, why: str) -> None:
-        """Let YARN end an application, of which its page then says why (ApplicationClientProtocol.forceKillApplication).
+        """End an application (ApplicationClientProtocol.forceKillApplication); its page in YARN's UI shows `why`.
 
-        YARN does it after its answer.
+        YARN ends it only after the answer.
         """
         _, timestamp, number = application.split("_")
         self._call("forceKillApplication", encode({1: encode({1: int(number), 2: int(timestamp)}), 2: why}))
@@ -122,7 +127,7 @@ class ResourceManager:
         host, _, port = self._rpc.rpartition(":")
         try:
             call = Call(0, method, request, PROTOCOL)
-            answer = answer_of((host, int(port)), self._user, call, ANSWERS)
+            answer = answer_of((host, int(port)), self._user, call, ANSWER_TIMEOUT)
         except (ConnectionLostError, NotHadoopError, RemoteError) as error:
             raise NoAnswer(str(error)) from None
         if isinstance(answer, RemoteError):
@@ -130,30 +135,30 @@ class ResourceManager:
 
 
 def _client(tags: str) -> str:
-    """What a list of tags, parted by commas, tells of the client, empty if nothing."""
-    told = (tag.strip().removeprefix(CLIENT) for tag in tags.split(",") if tag.strip().startswith(CLIENT))
-    return next((client for client in told if is_address(client)), "")
+    """The client that a comma-separated list of tags names; empty without one."""
+    named = (tag.strip().removeprefix(CLIENT) for tag in tags.split(",") if tag.strip().startswith(CLIENT))
+    return next((client for client in named if is_address(client)), "")
 
 
 def answers(node: str) -> bool | None:
-    """Whether there is a host at `host:port`: a connection or its refusal tells it; None if nothing can be said."""
+    """Whether there is a host at `host:port`: a connection or a refusal proves it; None if unknown."""
     host, _, port = node.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), CONNECTS).close()
+        socket.create_connection((host, int(port)), CONNECT_TIMEOUT).close()
     except ConnectionError:
         return True
     except TimeoutError:
         return False
     except OSError as error:
-        return False if error.errno in NOBODY else None
+        return False if error.errno in NO_HOST else None
     return True
 
 
 @dataclass
 class _Node:
-    """What is known of a NodeManager, or of a client.
+    """What is known about a NodeManager, or about a client.
 
-    `since` is when the first attempt without an answer began, `missed` how many there were.
+    `since`: start of the first attempt without an answer. `missed`: number of attempts without an answer in a row.
     """
 
     answered: bool = False
@@ -169,14 +174,14 @@ class _Node:
             self.answered = self.answered or answer is True
 
     def gone(self, now: float) -> float:
-        """For how many seconds it is gone, 0 if it is not. One that never answered may be behind a firewall."""
+        """For how many seconds it is gone; 0 if it is not. A host that never answered may be behind a firewall: 0."""
         silent = now - self.since
         return silent if self.answered and self.missed >= ATTEMPTS and silent >= SILENT else 0.0
 
 
 @dataclass
 class LostHosts:
-    """Looks after the application masters for the ResourceManager `own`; `others` are asked while it is not the active one."""
+    """Watches application masters for the ResourceManager `own`. `others` are asked while `own` is not active."""
 
     own: ResourceManager
     others: Sequence[ResourceManager] = ()
@@ -184,15 +189,15 @@ class LostHosts:
     clock: Callable[[], float] = time.monotonic
     masters: list[Master] = field(default_factory=list)
     _active: bool = False
-    # When the list of them is to be had anew, and the one that another ResourceManager was asked for, which may be gone as well.
+    # When to read the list of masters again, and the list that another ResourceManager is being asked for.
     _due: float = 0.0
     _asked: Future[list[Master]] | None = None
     _nodes: dict[str, _Node] = field(default_factory=dict)
-    # Attempts that were failed, or ended with their application, each with the time before which that is not repeated.
+    # For each attempt that was failed or ended, the time before which that is not repeated.
     _failed: dict[str, float] = field(default_factory=dict)
 
     def look(self, pool: ThreadPoolExecutor) -> None:
-        """Ask who is active, connect to each NodeManager and client in question once, and draw the conclusion."""
+        """Find the active ResourceManager, connect to each NodeManager and client once, and fail lost masters."""
         self._learn(pool)
         nodes = sorted({place for master in self.masters for place in (master.node, master.client) if place})
         self._nodes = {node: self._nodes.get(node, _Node()) for node in nodes}
@@ -202,10 +207,10 @@ class LostHosts:
         if self._active:
             for master in self.masters:
                 if silent := self._gone(master.node):
-                    self._give_up(master, silent, bool(self._gone(master.client)))
+                    self._fail(master, silent, bool(self._gone(master.client)))
 
     def run(self, stop: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> None:
-        """Look until `stop` says so."""
+        """Call `look` again and again until `stop()` is true."""
         with ThreadPoolExecutor(32) as pool:
             while not stop():
                 self.look(pool)
@@ -215,7 +220,7 @@ class LostHosts:
         return self._nodes[place].gone(self.clock()) if place else 0.0
 
     def _learn(self, pool: ThreadPoolExecutor) -> None:
-        """Whether the own ResourceManager is the active one, and the application masters; those of before if nobody tells."""
+        """Read whether `own` is active, and the application masters; without an answer the last ones stay."""
         was, self._active = self._active, False
         with suppress(NoAnswer):
             self._active = self.own.is_active()
@@ -225,7 +230,7 @@ class LostHosts:
             self._asked = None
         if self._active == was and self.clock() < self._due:
             return
-        self._due = self.clock() + LISTED
+        self._due = self.clock() + LIST_INTERVAL
         if self._active:
             self._asked = None
             with suppress(NoAnswer):
@@ -234,33 +239,33 @@ class LostHosts:
             self._asked = pool.submit(self._ask_others)
 
     def _ask_others(self) -> list[Master]:
-        """Raises NoAnswer."""
+        """The application masters, from another ResourceManager that is active. Raises NoAnswer."""
         for one in self.others:
             with suppress(NoAnswer):
                 return one.masters()
         raise NoAnswer("no ResourceManager is active")
 
-    def _give_up(self, master: Master, silent: float, forsaken: bool) -> None:
-        """One whose client is gone as well is `forsaken`."""
+    def _fail(self, master: Master, silent: float, client_gone: bool) -> None:
+        """Fail an application master; with `client_gone`, end the whole application."""
         begin = f"{master.node} was silent for {silent:.0f} s: the application master of {master.application} beside it"
         try:
             attempt = self.own.attempt(master)
             if not attempt or self.clock() < self._failed.get(attempt, 0.0):
                 return
             self._failed = {one: until for one, until in self._failed.items() if until > self.clock()}
-            self._failed[attempt] = self.clock() + AGAIN
-            if forsaken:
-                self.own.end(master.application, f"Its client {master.client} is gone, and {master.node}.")
+            self._failed[attempt] = self.clock() + REPEAT_AFTER
+            if client_gone:
+                self.own.end(master.application, f"Its client {master.client} and the node {master.node} are gone.")
             else:
                 self.own.fail(attempt)
         except NoAnswer as error:
-            log.warning("%s was not given up: %s", begin, error)
+            log.warning("%s could not be failed: %s", begin, error)
         else:
             log.error(
-                "%s (%s) is given up. %s",
+                "%s (%s) was failed. %s",
                 begin,
                 attempt,
-                f"It is not started again, since its client {master.client} is gone as well."
-                if forsaken
+                f"Its application was ended, since its client {master.client} is gone as well."
+                if client_gone
                 else ELSEWHERE,
             )

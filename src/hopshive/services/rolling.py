@@ -1,7 +1,7 @@
-"""Restart one replica of a service so that its clients do not notice: not while another is down, and to its end.
+"""Restart one replica of a service so that its clients do not notice: only while the others work, and until it answers.
 
-Who restarts all replicas calls this for one after the other. The second one refuses if the first did not come back, so
-whatever broke it stops there.
+A rolling restart calls this for one replica after the other. If a replica does not come back, the next restart is
+refused, so a fault stops at one replica.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from hopshive.services.health import Answer, Target
 
-    # Runs a command: its exit code, its output, and what it said on standard error.
+    # Runs a command; returns its exit code, standard output and standard error.
     Run = Callable[[Sequence[str]], tuple[int, str, str]]
     Wait = Callable[[Target, float], Answer]
     Check = Callable[[float], None]
 
-# How long another replica may take to answer, in seconds: it may have been started just before.
+# Seconds to wait for the other replicas: one may have been started just before.
 OTHERS_TIMEOUT = 60.0
-# How long this one may take to answer, before it is restarted as one that does not, in seconds.
+# Seconds to wait for this replica before the restart. Without an answer it counts as broken.
 OWN_TIMEOUT = 10.0
 
 
@@ -34,36 +34,36 @@ class RollError(Exception):
 
 @dataclass(frozen=True)
 class Rolled:
-    """What was done: a unit that did not run was `started` and not waited for; else `answer` is what it said afterwards."""
+    """What was done. `started`: the unit did not run, and was only started. Otherwise `answer` is its answer afterwards."""
 
     started: bool
     answer: Answer | None = None
 
 
 class Drain(Protocol):
-    """How the work of a replica ends before its restart. No method raises: the drain itself keeps what the operator must know."""
+    """How the work of a replica ends before its restart. No method raises; the drain itself notes errors for the operator."""
 
     def leave(self) -> bool:
-        """Send no client to this replica until it was restarted, if that can be; only called if there are others."""
+        """Keep new clients away until the restart; returns whether that worked. Called only if there are other replicas."""
 
     def wait(self) -> None:
-        """Wait, as long as it may take, for the end of what it runs."""
+        """Wait for the end of the replica's work, up to the drain's own limit."""
 
     def stopping(self) -> None:
-        """Watch the replica stop: note which work is cut off."""
+        """Watch the replica stop, and note which work is cut off."""
 
     def stopped(self) -> None:
-        """Clear up what the process left open, now that it is gone."""
+        """Clean up what the ended process left open."""
 
 
 @dataclass(frozen=True)
 class Questions:
-    """What tells that a replica answers, and that the others do.
+    """How to find out whether a replica answers, and whether the others do.
 
-    Either `own` and `others` are asked, or commands are run that exit with 0: `own_command` for this replica,
-    `others_command` for all others. Commands bound their time themselves. Afterwards come the checks, each with the seconds that
-    it may take; they raise NoAnswer. `unused` waits, as long as it likes, until nobody works with this replica who can work with
-    another one. `drain` brings what this replica runs to its end.
+    Either `own` and `others` are asked, or commands must exit with 0: `own_command` for this replica, `others_command`
+    for all others. Commands limit their time themselves. Then the checks run, each with the seconds that it may take;
+    a check raises NoAnswer. `unused` waits, up to a limit of its own, until clients that can use another replica have
+    left this one. `drain` ends the work of this replica.
     """
 
     own: Target | None = None
@@ -89,12 +89,14 @@ def restart(
 ) -> Rolled:
     """Restart a systemd unit of this host, and wait up to `timeout` seconds until it answers.
 
-    A unit that does not run is only started: nobody uses it, and a new service of several replicas answers when all run. If it
-    does run, all the others but `may_be_down` must answer first, unless `degraded`. `users` are units of this host that work
-    with it, replicas too: those that run and have others are stopped before and started afterwards, since what they were asked
-    would fail when what they ask ends; if `degraded` they go on, since theirs may be the only one. Raises RollError.
+    A unit that does not run is only started: it has no clients, and a new service may answer only when all replicas run.
+    Before a running unit is restarted, all others except `may_be_down` must answer, unless `degraded`.
+
+    `users`: units of this host that use this unit and are replicas themselves. Those that run and have other replicas
+    are stopped before and started afterwards: their own clients would see failed calls. If `degraded`, they continue,
+    since they may be the only ones. Raises RollError.
     """
-    # After many failed starts systemd refuses another; a unit that was never loaded has nothing to forget.
+    # After many failed starts systemd refuses another. The command fails for a unit without a past, which is fine.
     run(["systemctl", "reset-failed", f"{unit}.service"])
     _must(run, ["systemctl", "daemon-reload"])
     running = _runs(run, unit)
@@ -110,8 +112,8 @@ def restart(
     if questions.drain:
         left = bool(questions.others) and not degraded and questions.drain.leave()
         questions.drain.wait()
-        # The wait may have taken an hour. A replica that has left the discovery returns to it only by its restart, so that
-        # restart does not depend on the others again.
+        # The wait may have taken an hour, so ask the others again. A replica that left the discovery returns to it only by
+        # a restart: then the restart must not depend on the others.
         if not left and not degraded:
             _spare(unit, [questions], run, wait, min(timeout, OTHERS_TIMEOUT), may_be_down)
     try:
@@ -120,7 +122,7 @@ def restart(
         _end(unit, questions.drain, run)
         answer = _back(unit, run, questions, wait, timeout)
     finally:
-        # Whatever became of it: they may work with another one.
+        # Also after an error: the users may work with another replica.
         for user in users:
             run(["systemctl", "start", f"{user}.service"])
     for user, asked in users.items():
@@ -129,20 +131,20 @@ def restart(
 
 
 def _end(unit: str, drain: Drain | None, run: Run) -> None:
-    """Restart it, and wait until its new process runs; with a drain there is something to be done meanwhile."""
+    """Restart the unit, and wait until its new process runs; a drain works meanwhile."""
     if not drain:
         _must(run, ["systemctl", "restart", f"{unit}.service"])
         return
-    # All that follows is systemd's, whatever becomes of who asked for it.
+    # From here systemd completes the restart, even if this process ends.
     _must(run, ["systemctl", "restart", "--no-block", f"{unit}.service"])
     drain.stopping()
-    # Becomes part of that restart, if it still goes on.
+    # This start joins the restart if that is still running, and waits for it.
     _must(run, ["systemctl", "start", f"{unit}.service"])
     drain.stopped()
 
 
 def _spare(unit: str, asked: Sequence[Questions], run: Run, wait: Wait, timeout: float, may_be_down: int) -> None:
-    """Return if the others of the unit work, and those of its users. Raises RollError."""
+    """Return if the other replicas of the unit and of its users work. Raises RollError."""
     own, *users = asked
     try:
         _others(own, run, wait, timeout, may_be_down)
@@ -150,13 +152,13 @@ def _spare(unit: str, asked: Sequence[Questions], run: Run, wait: Wait, timeout:
             _others(user, run, wait, timeout)
     except (NoAnswer, WrongAnswer, RollError) as error:
         raise RollError(
-            f"{unit} was not restarted, because another replica is down. {error} Bring that one back first, or"
-            " say -e cluster_roll_degraded=true."
+            f"{unit} was not restarted, because another replica is down. {error} Repair that replica first, or"
+            " set -e cluster_roll_degraded=true."
         ) from None
 
 
 def _others(questions: Questions, run: Run, wait: Wait, timeout: float, may_be_down: int = 0) -> None:
-    """Return if all of them work but `may_be_down`, which are not waited for."""
+    """Return if all other replicas work, except `may_be_down` of them, which are not waited for."""
     left = questions.others
     if may_be_down:
         left = [other for other in left if not _answers(wait, other)]
@@ -175,9 +177,9 @@ def _others(questions: Questions, run: Run, wait: Wait, timeout: float, may_be_d
 
 
 def _leave(unit: str, questions: Questions, wait: Wait) -> None:
-    """Return if nobody of another host works with it any more.
+    """Return when no client of another host uses the replica. Raises RollError.
 
-    One that runs and does not answer cannot be asked, and only a restart mends it: it is not waited for.
+    A replica that does not answer cannot be asked about its clients, and only a restart repairs it: no wait.
     """
     if not questions.unused or (questions.own and not _answers(wait, questions.own, OWN_TIMEOUT)):
         return
@@ -185,8 +187,8 @@ def _leave(unit: str, questions: Questions, wait: Wait) -> None:
         questions.unused()
     except (NoAnswer, WrongAnswer) as error:
         raise RollError(
-            f"{unit} was not restarted, because others work with it who would see failed calls. {error} They return to their own"
-            " replica by themselves, if that answers; or say -e cluster_roll_degraded=true."
+            f"{unit} was not restarted, because clients of other hosts use it and would see failed calls. {error} They return"
+            " to their own replica by themselves when that answers. To restart anyway, set -e cluster_roll_degraded=true."
         ) from None
 
 

@@ -45,7 +45,6 @@ KINDS = {
             "src/hopshive/install",
             "src/hopshive/metastore",
             "src/hopshive/operations",
-            "src/hopshive/services",
             "tests/answers",
             "tests/bench",
             "tests/faults",

@@ -16,10 +16,10 @@ from hopshive.services.draining import (
     Discovery,
     Server2,
     Statement,
+    abort_cut_off,
     drain,
     leave,
     listens,
-    settle,
     statements,
     stopping,
 )
@@ -156,7 +156,7 @@ def test_one_that_cannot_say_what_it_runs_is_not_waited_for() -> None:
     nowhere.wait()
     nowhere.stopping()
     nowhere.stopped()
-    assert (nowhere.cut_off, nowhere.told) == ([], [])
+    assert (nowhere.cut_off, nowhere.messages) == ([], [])
 
 
 LISTED = """Connecting to zk1:2181
@@ -195,8 +195,8 @@ def test_it_leaves_the_discovery_and_the_others_stay() -> None:
 def test_one_that_cannot_leave_is_restarted_all_the_same_and_told(fails: str) -> None:
     server = Server2("one", 10002, 10000, 30, ZooKeeper(fails).run, DISCOVERY)
     assert not server.leave()
-    (sentence,) = server.told
-    assert "was not taken out of the discovery" in sentence
+    (sentence,) = server.messages
+    assert "could not be removed from the discovery" in sentence
     assert sentence.endswith("KeeperErrorCode = ConnectionLoss")
 
 
@@ -228,7 +228,7 @@ def test_a_transaction_without_locks_is_known_by_its_process_alone() -> None:
 
 
 def test_without_a_metastore_a_transaction_that_stays_is_told() -> None:
-    (sentence,) = settle([ONE], PROCESS, [], {17}, [ONE])
+    (sentence,) = abort_cut_off([ONE], PROCESS, [], {17}, [ONE])
     assert sentence.startswith(
         "The restart cut off a statement that ran for longer than server2_drain_timeout: q1 of spark: SELECT 1."
     )
@@ -236,13 +236,13 @@ def test_without_a_metastore_a_transaction_that_stays_is_told() -> None:
 
 
 def test_nothing_is_told_where_nothing_was_cut_off() -> None:
-    assert settle([], PROCESS, [], [], []) == []
+    assert abort_cut_off([], PROCESS, [], [], []) == []
 
 
 def test_a_statement_that_began_after_the_wait_is_told_as_such() -> None:
-    (sentence,) = settle([ONE], PROCESS, [], {17}, [])
+    (sentence,) = abort_cut_off([ONE], PROCESS, [], {17}, [])
     assert sentence.startswith(
-        "The restart cut off a statement that began after the wait for others: q1 of spark: SELECT 1."
+        "The restart cut off a statement that began after the wait for other statements: q1 of spark: SELECT 1."
     )
 
 
@@ -254,8 +254,8 @@ def test_what_was_waited_for_in_vain_is_told_apart_from_what_came_later(monkeypa
     monkeypatch.setattr(draining, "stopping", lambda *_: [ONE, later])
     server.stopping()
     server.stopped()
-    assert ["server2_drain_timeout: q1" in told for told in server.told] == [True, False]
-    assert "after the wait for others: q2" in server.told[1]
+    assert ["server2_drain_timeout: q1" in told for told in server.messages] == [True, False]
+    assert "after the wait for other statements: q2" in server.messages[1]
 
 
 # --- what a HiveServer2 has left that was killed ----------------------------------------------------------------------
@@ -311,4 +311,4 @@ def test_the_start_goes_on_without_a_metastore(
     monkeypatch.setattr("hopshive.daemon.logs.configure", lambda: None)
     done = CliRunner().invoke(main, ["abandoned", "--user", "hive", "--metastore", "127.0.0.1:1"])
     assert done.exit_code == 0
-    assert "stays so until hive.txn.timeout. The metastore at 127.0.0.1:1" in caplog.text
+    assert "stay open until hive.txn.timeout. The metastore at 127.0.0.1:1" in caplog.text

@@ -1,4 +1,4 @@
-"""The application masters of a host that is gone are given up, and no others."""
+"""The application masters of a host that is gone are failed, and no others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ import pytest
 
 from hopshive.hdfs.namenode.wire import Message, delimited, encode, read_delimited
 from hopshive.services.health import NoAnswer
-from hopshive.services.lost_hosts import AGAIN, LISTED, SILENT, LostHosts, Master, ResourceManager, answers
+from hopshive.services.lost_hosts import (
+    LIST_INTERVAL,
+    REPEAT_AFTER,
+    SILENT,
+    LostHosts,
+    Master,
+    ResourceManager,
+    answers,
+)
 
 ONE = Master("application_1700000000000_0001", "one:8041")
 TWO = Master("application_1700000000000_0002", "two:8041")
@@ -52,7 +60,7 @@ class Manager(ResourceManager):
             raise NoAnswer("not now")
 
     def end(self, application: str, why: str) -> None:
-        assert why == "Its client one:10000 is gone, and one:8041."
+        assert why == "Its client one:10000 and the node one:8041 are gone."
         self.ended.append(application)
 
 
@@ -113,12 +121,12 @@ def test_who_is_on_a_host_that_is_gone_is_given_up_once(world: World) -> None:
     [
         (
             {"one:8041"},
-            "YARN starts another elsewhere for Spark, and none for Tez:"
-            " a statement of Hive that ran there ends with an error.",
+            "For Spark, YARN starts another one on another host. For Tez it starts none:"
+            " Hive's statement there ends with an error.",
         ),
         (
             {"one:8041", "one:10000"},
-            "It is not started again, since its client one:10000 is gone as well.",
+            "Its application was ended, since its client one:10000 is gone as well.",
         ),
     ],
 )
@@ -132,7 +140,7 @@ def test_the_log_says_what_becomes_of_an_application(
     begin = (
         f"one:8041 was silent for {SILENT:.0f} s: the application master of application_1700000000000_0001 beside it"
     )
-    assert caplog.messages == [f"{begin} (appattempt_1700000000000_0001_000001) is given up. {end}"]
+    assert caplog.messages == [f"{begin} (appattempt_1700000000000_0001_000001) was failed. {end}"]
 
 
 @pytest.mark.parametrize("silent", ["one:8041", "one:10000", "both"])
@@ -191,7 +199,7 @@ def test_a_standby_only_watches_and_acts_at_once_when_it_takes_over(world: World
     """The host that is gone is the one of the active ResourceManager, too."""
     own, other = Manager(ONE, active=False), Manager(ONE)
     lost = world.watch(own, other)
-    world.pass_by(lost, LISTED + 1)
+    world.pass_by(lost, LIST_INTERVAL + 1)
     world.silent.add("one:8041")
     other.there = False
     world.pass_by(lost, SILENT + 2)
@@ -209,7 +217,7 @@ def test_an_order_that_was_refused_is_given_again_later(world: World) -> None:
     manager.refuses = True
     world.pass_by(lost, SILENT + 3)
     assert len(manager.failed) == 1
-    world.pass_by(lost, AGAIN)
+    world.pass_by(lost, REPEAT_AFTER)
     assert len(manager.failed) == 2
 
 

@@ -230,7 +230,7 @@ def test_who_does_not_leave_keeps_it_as_it_is() -> None:
     host = Host()
     with pytest.raises(
         RollError,
-        match=r"^ndb-sql was not restarted, because others work with it .* hive at two is .* cluster_roll_degraded",
+        match=r"^ndb-sql was not restarted, because clients of other hosts use it .* hive at two is .* cluster_roll_degraded",
     ):
         restart("ndb-sql", Questions(OWN, unused=stays), host.run, 180, wait=host.wait)
     assert "stop" not in host.done

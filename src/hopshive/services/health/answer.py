@@ -1,4 +1,4 @@
-"""Whom to ask, what an answer is, and what it means when there is none."""
+"""Targets of health checks, their answers, and the errors of a missing or wrong answer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
-# Longest that one question may take, in seconds.
+# The most seconds that one question may take.
 ATTEMPT_TIMEOUT = 10.0
-# Between two questions, in seconds.
+# Seconds between two questions.
 POLL = 0.5
 Facts = dict[str, Any]
 T = TypeVar("T")
@@ -26,12 +26,12 @@ class NoAnswer(Exception):
 
 
 class WrongAnswer(Exception):
-    """The service answers, and waiting will not change what."""
+    """The service gives a wrong answer, and waiting does not change it."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Whom to ask, and what a question needs besides. URLs have no path: `http://namenode:9870`."""
+    """The service to ask, and what the question needs. URLs have no path: `http://namenode:9870`."""
 
     kind: str
     host: str
@@ -47,19 +47,19 @@ class Target:
 
     @property
     def place(self) -> str:
-        """Where it is asked."""
+        """The socket, or `host:port`."""
         return self.unix_socket or f"{self.host}:{self.port}"
 
 
 def at(target: Target, place: str) -> Target:
-    """The same question for another server, `host:port`."""
+    """The same target at another server, `host:port`."""
     host, _, port = place.rpartition(":")
     return replace(target, host=host, port=int(port))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a service said, and after how many questions and seconds."""
+    """A service's answer, and the number of attempts and seconds until it came."""
 
     facts: Facts
     attempts: int
@@ -68,7 +68,7 @@ class Answer:
 
 @contextmanager
 def connect(host: str, port: int, timeout: float) -> Iterator[SocketStream]:
-    """A connection for one question. Raises NoAnswer."""
+    """Open a connection for one question. Raises NoAnswer."""
     try:
         with socket.create_connection((host, port), timeout=timeout) as connection:
             yield SocketStream(connection)
@@ -79,13 +79,13 @@ def connect(host: str, port: int, timeout: float) -> Iterator[SocketStream]:
 
 
 def reason(error: Exception) -> str:
-    """An error as an operator reads it: `connection refused` instead of `[Errno 111] ..`."""
+    """An error as text for an operator: `connection refused` instead of `[Errno 111] ..`."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return f"{text[:1].lower()}{text[1:]}"
 
 
 def first(urls: Sequence[str], ask: Callable[[str], T]) -> T:
-    """The first answer of several servers, of which any may be down."""
+    """The first answer of several servers, any of which may be down. Raises NoAnswer."""
     errors = []
     for url in urls:
         try:

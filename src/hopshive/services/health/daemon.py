@@ -7,7 +7,7 @@ from hopshive.services.health.http import fetch
 
 
 def ask_cleaner(target: Target, timeout: float) -> Facts:
-    """`/metrics`: it leads and can do what it has to, or it waits; with `cleaners` also that one of all leads."""
+    """`/metrics`: the daemon leads and no duty fails, or it is a standby. With `cleaners`, exactly one of all must lead."""
     own = f"http://{target.place}"
     found = _metrics(own, timeout)
     leads = found.get("hopshive_leader") == 1
@@ -22,12 +22,12 @@ def ask_cleaner(target: Target, timeout: float) -> Facts:
         except NoAnswer:
             continue
     if target.cleaners and len(leaders) != 1:
-        raise NoAnswer(f"of {', '.join(target.cleaners)}, {len(leaders) or 'none'} lead")
+        raise NoAnswer(f"{len(leaders) or 'none'} of {', '.join(target.cleaners)} lead; exactly one must")
     return facts
 
 
 def _metrics(base: str, timeout: float) -> dict[str, float]:
-    """Prometheus' text: each series with its value."""
+    """Each series of a daemon's metrics, with its value. Raises NoAnswer and WrongAnswer."""
     lines = fetch(f"{base}/metrics", timeout).decode(errors="replace").splitlines()
     series = (line.rpartition(" ") for line in lines if line.startswith("hopshive_"))
     found = {name: float(value) for name, _, value in series}

@@ -23,7 +23,7 @@ def bean(base: str, name: str, timeout: float) -> Facts:
 
 
 def ask_zookeeper(target: Target, timeout: float) -> Facts:
-    """`srvr`: the only four-letter word that ZooKeeper allows by default. A server outside a quorum does not serve."""
+    """`srvr`: the only four-letter word that ZooKeeper allows by default. A server without a quorum does not answer it."""
     with connect(target.host, target.port, timeout) as connection:
         connection.write(b"srvr")
         reply = b""
@@ -36,7 +36,7 @@ def ask_zookeeper(target: Target, timeout: float) -> Facts:
 
 
 def parse_srvr(reply: str) -> Facts:
-    """Version and mode (leader, follower, observer, standalone) out of the answer to `srvr`."""
+    """Version and mode (leader, follower, observer, standalone) in an answer to `srvr`. Raises NoAnswer, WrongAnswer."""
     if "not in the whitelist" in reply:
         raise WrongAnswer("it does not allow srvr: add it to 4lw.commands.whitelist")
     lines = dict(line.split(": ", 1) for line in reply.splitlines() if ": " in line)
@@ -46,9 +46,9 @@ def parse_srvr(reply: str) -> Facts:
 
 
 def ask_namenode(target: Target, timeout: float) -> Facts:
-    """Its JMX: up, and out of safe mode unless `safe_mode` lets that pass; with `namenode` also that one of those is active.
+    """JMX of a NameNode: it runs and is not in safe mode, which `safe_mode` allows. With `namenode`, one of those is active.
 
-    Without that a standby counts as well: `state` tells which it is.
+    Without `namenode` a standby counts as well. `state` in the answer says whether it is active or standby.
     """
     facts = _namenode(f"http://{target.place}", target.safe_mode, timeout)
     if target.namenode and facts["state"] != "active":
@@ -73,19 +73,19 @@ def _namenode(base: str, safe_mode: bool, timeout: float) -> Facts:
 
 
 def ask_journalnode(target: Target, timeout: float) -> Facts:
-    """Its JMX: it is up. Whether NameNodes write to it they know alone: hopshive.services.edits."""
+    """JMX of a JournalNode: it runs. Only NameNodes know whether they write to it: hopshive.services.edits asks them."""
     base = f"http://{target.place}"
     info = bean(base, "Hadoop:service=JournalNode,name=JournalNodeInfo", timeout)
     return {"version": str(info.get("Version", "")).partition(",")[0]}
 
 
 def ask_zkfc(target: Target, timeout: float) -> Facts:
-    """A call of no method, over its protocol; with `namenode` also that one of those is active."""
+    """A call of a method that does not exist, over RPC. With `namenode`, one of those must be active."""
     try:
-        answer = answer_of((target.host, target.port), "hdfs", Call(0, "hopshiveKnock", b"", _ZKFC_PROTOCOL), timeout)
+        answer = answer_of((target.host, target.port), "hdfs", Call(0, "hopshiveProbe", b"", _ZKFC_PROTOCOL), timeout)
     except (ConnectionLostError, NotHadoopError, RemoteError) as error:
         raise NoAnswer(str(error)) from None
-    # Another daemon of Hadoop does not know the protocol.
+    # Another daemon of Hadoop answers with another error: it does not know the protocol.
     if not isinstance(answer, RemoteError) or answer.name != "RpcNoSuchMethodException":
         raise NoAnswer(f"it is not a failover controller: {answer}")
     if not target.namenode:
@@ -94,7 +94,7 @@ def ask_zkfc(target: Target, timeout: float) -> Facts:
 
 
 def ask_datanode(target: Target, timeout: float) -> Facts:
-    """Its JMX, and with `namenode` also that a NameNode lists it as live."""
+    """JMX of a DataNode: it runs. With `namenode`, a NameNode must list it as live."""
     info = bean(f"http://{target.place}", "Hadoop:service=DataNode,name=DataNodeInfo", timeout)
     name = f"{info.get('DatanodeHostname')}:{info.get('DataPort')}"
     facts: Facts = {"name": name, "version": info.get("Version", "").partition(",")[0]}
@@ -117,10 +117,10 @@ def _listed_live(namenode: str, datanode: str, timeout: float) -> str:
 
 
 def ask_datanode_leaving(target: Target, timeout: float) -> Facts:
-    """Whether the active NameNode has copied everything that this DataNode holds (`namenode`; `host:port` is its data port).
+    """Whether the active NameNode has copied all blocks of this DataNode. `host:port`: the DataNode's data port.
 
-    One that is dead counts as decommissioned at once. So of that, and of one that it does not know, it is asked whether any block
-    has fewer copies than it should have.
+    A dead DataNode counts as decommissioned at once. So for a dead or unknown one, no block of the whole file system may
+    have fewer copies than it should.
     """
 
     def state(url: str) -> str:
@@ -137,13 +137,14 @@ def ask_datanode_leaving(target: Target, timeout: float) -> Facts:
     found = first(target.namenode, state)
     if found not in ("Decommissioned", "gone"):
         raise NoAnswer(
-            f"the NameNode says that {target.place} is {found}; hdfs dfsadmin -report tells how much is left, hdfs fsck / of what"
+            f"the NameNode says that {target.place} is {found};"
+            " hdfs dfsadmin -report says how much is left, hdfs fsck / which files"
         )
     return {"state": found.lower()}
 
 
 def ask_nodemanager_leaving(target: Target, timeout: float) -> Facts:
-    """Whether the active ResourceManager has ended what ran on this NodeManager (`resourcemanager`; `host:port` is its RPC)."""
+    """Whether the active ResourceManager has ended all containers of this NodeManager. `host:port`: the NodeManager's RPC."""
     found = first(target.resourcemanager, lambda url: _node_state(url, target.place, timeout))
     if found not in ("DECOMMISSIONED", "SHUTDOWN", "LOST", ""):
         raise NoAnswer(f"the ResourceManager says that {target.place} is {found}")
@@ -151,14 +152,14 @@ def ask_nodemanager_leaving(target: Target, timeout: float) -> Facts:
 
 
 def _node_state(resourcemanager: str, node: str, timeout: float) -> str:
-    """What a ResourceManager says of a NodeManager; empty if it does not know it."""
+    """The state of a NodeManager at a ResourceManager; empty if unknown there."""
     nodes = fetch_json(f"{resourcemanager.rstrip('/')}/ws/v1/cluster/nodes", timeout).get("nodes") or {}
     states = {entry.get("id"): str(entry.get("state")) for entry in nodes.get("node", [])}
     return states.get(node, "")
 
 
 def ask_resourcemanager(target: Target, timeout: float) -> Facts:
-    """`/ws/v1/cluster/info`: started, and active or standby; just after its start it is neither."""
+    """`/ws/v1/cluster/info`: the ResourceManager is started, and active or standby. Just after its start it is neither."""
     info = fetch_json(f"http://{target.place}/ws/v1/cluster/info", timeout).get("clusterInfo", {})
     if info.get("state") != "STARTED" or info.get("haState") not in ("ACTIVE", "STANDBY"):
         raise NoAnswer(f"its state is {info.get('state')}, {info.get('haState')}")
@@ -166,7 +167,7 @@ def ask_resourcemanager(target: Target, timeout: float) -> Facts:
 
 
 def ask_nodemanager(target: Target, timeout: float) -> Facts:
-    """`/ws/v1/node/info`: healthy, and with `resourcemanager` also that one of them lists it as running."""
+    """`/ws/v1/node/info`: the NodeManager is healthy. With `resourcemanager`, one of those must list it as running."""
     info = fetch_json(f"http://{target.place}/ws/v1/node/info", timeout).get("nodeInfo", {})
     if not info.get("nodeHealthy"):
         raise NoAnswer(f"it is not healthy: {info.get('healthReport') or 'no report yet'}")

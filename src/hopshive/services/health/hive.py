@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def ask_metastore(target: Target, timeout: float) -> Facts:
-    """`getVersion`, then `get_catalogs`, which reads its database. Plain Thrift: no SASL, no TLS, no framing."""
+    """`getVersion`, then `get_catalogs`, which reads the database. Plain Thrift: no SASL, no TLS, no framing."""
     with connect(target.host, target.port, timeout) as connection, _thrift():
         version = call(connection, "getVersion", {})
         catalogs = call(connection, "get_catalogs", {}, sequence=2)
@@ -24,7 +24,7 @@ def ask_metastore(target: Target, timeout: float) -> Facts:
 
 
 def metastore_start(host: str, port: int, timeout: float) -> float:
-    """When a metastore's process began, in seconds since 1970 by its host's clock; it needs no database to tell. NoAnswer."""
+    """When a metastore's process began, in seconds since 1970 by its host's clock. Needs no database. Raises NoAnswer."""
     with connect(host, port, timeout) as connection, _thrift():
         answer = call(connection, "aliveSince", {})
     if not isinstance(answer.get(0), int):
@@ -33,7 +33,7 @@ def metastore_start(host: str, port: int, timeout: float) -> float:
 
 
 def call_metastore(place: str, method: str, arguments: Fields, timeout: float) -> dict[int, Any]:
-    """Call a method of the metastore at `host:port` that returns a struct, or nothing; what it returned. Raises NoAnswer."""
+    """Call a method of the metastore at `host:port` that returns a struct or nothing; returns the struct. Raises NoAnswer."""
     host, _, port = place.rpartition(":")
     with connect(host, int(port), timeout) as connection, _thrift():
         result = call(connection, method, arguments)
@@ -52,7 +52,7 @@ def _thrift() -> Iterator[None]:
 
 
 def _message(result: Mapping[int, Any]) -> str:
-    """The message of a declared exception: each of Hive's is a struct whose first field is it."""
+    """The message of a declared exception: the first field of each of Hive's exceptions."""
     for exception in result.values():
         if isinstance(exception, dict) and isinstance(exception.get(1), bytes):
             return str(exception[1].decode(errors="replace"))
@@ -70,7 +70,7 @@ _SUCCESS: Final = (0, 1)
 
 
 class _SaslStream:
-    """After the handshake each message goes in a frame: four bytes of length, then the bytes."""
+    """Thrift's SASL transport. After the handshake each message is a frame: four bytes of length, then the bytes."""
 
     def __init__(self, connection: SocketStream, user: str, password: str) -> None:
         self._connection = connection
@@ -101,7 +101,7 @@ class _SaslStream:
 def ask_server2(target: Target, timeout: float) -> Facts:
     """Log in with SASL PLAIN (authentication NONE, LDAP, PAM or CUSTOM), open a session, ask for its version, close it.
 
-    With `statement` that is run as well; the answer must come within the same time.
+    A target with a `statement` runs it as well, within the same time.
     """
     user = target.user or "anonymous"
     with connect(target.host, target.port, timeout) as connection, _thrift():
@@ -122,12 +122,12 @@ def ask_server2(target: Target, timeout: float) -> Facts:
 
 
 def _handle(identifier: Mapping[int, bytes]) -> tuple[TType, Fields]:
-    """A TSessionHandle or the identifier part of a TOperationHandle, from the one that was returned."""
+    """A TSessionHandle, or the identifier part of a TOperationHandle, from an identifier that HiveServer2 returned."""
     return TType.STRUCT, {1: (TType.STRUCT, {1: (TType.STRING, identifier[1]), 2: (TType.STRING, identifier[2])})}
 
 
 def _run(stream: _SaslStream, session: tuple[TType, Any], statement: str) -> int:
-    """Run one statement to its end and return the number of rows among the first hundred."""
+    """Run a statement to its end; returns its number of rows, a hundred at most."""
     started = _hive_call(stream, "ExecuteStatement", {1: session, 2: (TType.STRING, statement), 4: (TType.BOOL, False)})
     returned = started[2]
     operation: tuple[TType, Fields] = (
@@ -145,7 +145,7 @@ def _run(stream: _SaslStream, session: tuple[TType, Any], statement: str) -> int
 
 
 def _hive_call(stream: _SaslStream, method: str, request: Fields) -> dict[int, Any]:
-    """A call of TCLIService: one request struct, and a response whose first field is its status."""
+    """Call a method of TCLIService and return its response, whose first field is the status. Raises NoAnswer."""
     response: dict[int, Any] = call(stream, method, {1: (TType.STRUCT, request)}).get(0, {})
     status = response.get(1, {})
     if status.get(1) not in _SUCCESS:

@@ -1,4 +1,4 @@
-"""What a service answers over HTTP."""
+"""Answers of services over HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hopshive.services.health.answer import NoAnswer, reason
 
 
 def fetch_json(url: str, timeout: float) -> Any:
-    """The JSON that a URL answers with; raises NoAnswer for everything else."""
+    """The JSON at a URL; raises NoAnswer for everything else."""
     try:
         return json.loads(fetch(url, timeout, "application/json"))
     except ValueError:
@@ -19,7 +19,7 @@ def fetch_json(url: str, timeout: float) -> Any:
 
 
 def fetch(url: str, timeout: float, accept: str = "*/*") -> bytes:
-    """What a URL answers with; raises NoAnswer if that is no success."""
+    """The content at a URL; raises NoAnswer unless the status is 200."""
     parts = urllib.parse.urlsplit(url)
     factory = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = factory(parts.hostname or "", parts.port, timeout=timeout)

@@ -1,4 +1,4 @@
-"""How each kind of service is asked, and asking until it answers."""
+"""The question for each kind of service, and how to ask until it answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Question:
-    """How a kind of service is asked, and how that is called in a message; `unit` only where the kind is no component."""
+    """How to ask a kind of service. `asked`: the question in a message. `unit`: only for a kind that is not a component."""
 
     ask: Callable[[Target, float], Facts]
     asked: str
@@ -63,9 +63,10 @@ def wait_for(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Answer:
-    """Ask until the service answers; at least once, at most for `timeout` seconds.
+    """Ask until the service answers: at least once, and for at most `timeout` seconds.
 
-    Raises WrongAnswer or NoAnswer with a whole sentence: service, place, what was asked, the last error, where to look.
+    Raises WrongAnswer or NoAnswer with a sentence that has the service, the place, the question, the last error, and
+    where to look.
     """
     question = QUESTIONS[target.kind]
     begin = clock()
@@ -88,7 +89,7 @@ def wait_for(
 
 
 def failure(target: Target, reason: str, waited: float, attempts: int) -> str:
-    """The sentence for a service that did not answer in time."""
+    """The sentence about a service that did not answer in time."""
     unit = QUESTIONS[target.kind].unit or COMPONENTS[target.kind.removesuffix("_leaving")].unit
     where = target.host if not target.unix_socket else "this host"
     return (

@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# Of MariaDB: a wrong password, database or host does not become right by waiting.
+# MariaDB's errors for a wrong password, database or host: waiting does not help.
 _ACCESS_ERRORS = {1044, 1045, 1049, 1130, 1698}
 
 
 def ask_mariadb(target: Target, timeout: float) -> Facts:
-    """`SELECT 1`, over the socket if one is given."""
+    """`SELECT 1`, over the socket if the target has one."""
     _, version = _query(target, timeout, "SELECT 1, VERSION()")
     return {"version": version}
 
 
 def ask_ndb_sql(target: Target, timeout: float) -> Facts:
-    """Whether it takes part in the cluster: without that it answers, and has none of its tables."""
+    """The SQL node answers and is connected to data nodes: without these it answers, but has none of the cluster's tables."""
     version, nodes = _query(
         target,
         timeout,
@@ -31,19 +31,19 @@ def ask_ndb_sql(target: Target, timeout: float) -> Facts:
         " WHERE VARIABLE_NAME = 'Ndb_number_of_ready_data_nodes')",
     )
     if not int(nodes or 0):
-        raise NoAnswer("it has no connection to a data node (ndb_mgm -e show tells which are started)")
+        raise NoAnswer("it has no connection to a data node (ndb_mgm -e show lists the started ones)")
     return {"version": version, "data_nodes": int(nodes)}
 
 
 def strangers(target: Target, hosts: Sequence[str], timeout: float) -> list[str]:
-    """From which of these hosts an SQL node is used right now by the user who asks, the only one he sees. As `Ask`."""
+    """Those of some hosts from which the target's user is connected to an SQL node; a user sees only its own connections."""
     asked = {address for host in hosts for address in _addresses(host)} - {"127.0.0.1", "::1", *_addresses(target.host)}
     names = {str(row[2]).rpartition(":")[0] or str(row[2]) for row in _rows(target, timeout, "SHOW PROCESSLIST")}
     return sorted(name for name in names if asked & {name, *_addresses(name)})
 
 
 def wait_unused(target: Target, hosts: Sequence[str], timeout: float) -> None:
-    """Until nobody of these other hosts uses an SQL node any more. Raises NoAnswer, WrongAnswer."""
+    """Wait until no connection of the target's user comes from these other hosts. Raises NoAnswer, WrongAnswer."""
     deadline = time.monotonic() + timeout
     while found := strangers(target, hosts, ATTEMPT_TIMEOUT):
         if time.monotonic() > deadline:
@@ -54,7 +54,7 @@ def wait_unused(target: Target, hosts: Sequence[str], timeout: float) -> None:
 
 
 def _addresses(host: str) -> set[str]:
-    """Of a host's name or address; none if nobody knows it."""
+    """The IP addresses of a host's name or address; empty if it is unknown."""
     try:
         return {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
     except OSError:
