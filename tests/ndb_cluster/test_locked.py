@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from hopshive.database import Database, Names, Server, Transaction, marks
-from hopshive.database.locked import AGAIN, MOST_FAILED, Locked
+from hopshive.database.locked import LONGEST_PAUSE, MOST_FAILED, Locked
 from tests.support.metastore_rows import numbers
 from tests.support.ndb import run_ndb, unpack_ndb
 
@@ -64,7 +64,7 @@ def test_a_locked_row_is_left_alone_for_a_while_and_the_others_are_done(database
     other.close()
     assert undone(database) == [23]
     assert (len(locked), locked.free([22, 23, 24])) == (1, [22, 24])
-    now[0] += AGAIN + 1
+    now[0] += LONGEST_PAUSE + 1
     assert (len(locked), locked.free([22, 23, 24])) == (0, [22, 23, 24])
     assert locked.spare(database, [23], work) == [1]
 

@@ -12,7 +12,7 @@ from hopshive.config import Config, GarbageConfig, HdfsConfig
 from hopshive.consistency.garbage import Collector
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, login, render
-from hopshive.database.locked import AGAIN
+from hopshive.database.locked import LONGEST_PAUSE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ CONFIG = Config(
     garbage=GarbageConfig(sweep_interval=3600.0, rate=1_000_000),
 )
 # Seconds after which what was locked is tried again, on any database.
-LATER = AGAIN + 1
+LATER = LONGEST_PAUSE + 1
 # Rows of one transaction.
 PART = 2000
 # Everything that a test may have written, with what refers to it first.

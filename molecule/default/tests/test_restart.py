@@ -123,9 +123,9 @@ def test_what_is_cut_off_is_named_and_leaves_no_transaction(
         with pytest.raises(AssertionError):
             asked.result()
     assert before
-    assert re.search(
-        rf"cut off a statement .*: {re.escape(str(cut))}\. .*(left no open transaction|aborted)", said
-    ), said
+    assert re.search(rf"cut off a statement .*: {re.escape(str(cut))}\. .*(left no open transaction|aborted)", said), (
+        said
+    )
     session.wait()
     after = transactions(session)
     assert {number for number in before if after.get(number) == "OPEN"} == set()

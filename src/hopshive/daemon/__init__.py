@@ -1,1 +1,1 @@
-"""A process of which one leads, whatever it does: lease, threads, requests, HTTP port, metrics, logs."""
+"""A daemon of which one instance leads: lease, threads, requests, HTTP port, metrics, logs."""

@@ -1,7 +1,7 @@
 """The HTTP port of the daemon: metrics for Prometheus, health and leadership for load balancers and probes.
 
-As in the REST API of Patroni, the status alone answers: 200 is yes, 503 is no. Each request has a thread of its own, and
-each answer comes from what the daemon knows already.
+As in the REST API of Patroni, the status alone is the answer: 200 is yes, 503 is no. Each request has a thread of its own.
+No request waits for a database or a NameNode: answers come from the daemon's memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from hopshive.daemon.health import Health
 
-# Longest silence of a client in seconds, so that a client that only connects does not keep its thread.
+# The longest silence of a client, in seconds: a client that only connects must not keep its thread.
 PATIENCE = 10.0
 METHODS = ("GET", "HEAD")
 
@@ -60,7 +60,7 @@ def endpoint(host: str, port: int, registry: CollectorRegistry, health: Health) 
 
 @dataclass(frozen=True)
 class _Answer:
-    """What a page answers to GET. `status`: as in the first line, `200 OK`."""
+    """A page's answer to GET. `status`: as in the first line, `200 OK`."""
 
     status: str
     headers: list[tuple[str, str]]
@@ -126,25 +126,25 @@ def _text(status: HTTPStatus, text: str, *headers: tuple[str, str]) -> _Answer:
 
 
 class _Handler(WSGIRequestHandler):
-    """Logs no request, and lets a client go that falls silent or hangs up."""
+    """Logs no request, and drops a client that falls silent or closes the connection."""
 
     timeout = PATIENCE
 
     def handle(self) -> None:
-        """One request."""
+        """Answer one request."""
         with suppress(OSError):
             super().handle()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Not in the journal: a load balancer asks every second."""
+        """Log nothing: a load balancer asks every second."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """A thread a request. None of them keeps the process from its end."""
+    """Gives each request a thread. No thread keeps the process from ending."""
 
     daemon_threads = True
 
     def __init__(self, family: socket.AddressFamily, address: Any) -> None:
-        # The socket is made by the base class: IPv6 takes another family than its default.
+        # The base class creates the socket with this family; its default is IPv4.
         self.address_family = family
         super().__init__(address, _Handler)

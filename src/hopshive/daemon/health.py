@@ -1,7 +1,7 @@
-"""What this process knows about itself: whether it is alive, what it reached lately, and which daemon leads.
+"""The state of this process in memory: whether it is alive, what it reached lately, and which daemon leads.
 
 The threads of the daemon write here. The threads of the HTTP port read, so that no request waits for a database or a
-NameNode. As in Patroni, who leads is known from the lease, and a lease that expired counts for nothing.
+NameNode. As in Patroni, the lease says which daemon leads, and an expired lease counts for nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SILENT = 60.0
 # Seconds for which a contact counts. A NameNode fails over in less, and a database restarts in less.
 LATELY = 30.0
-# Seconds for which "No daemon leads" counts: a standby looks at the lease every second.
+# Seconds for which "No daemon leads" counts: a standby reads the lease every second.
 UNLED = 2.0
 
 
@@ -56,7 +56,7 @@ class Contact:
 
     @property
     def problem(self) -> str:
-        """Since when it is out of reach, and why; empty if it was reached lately."""
+        """A sentence with the time since which it is out of reach, and why; empty if it was reached lately."""
         last = self._last
         age = monotonic() - last.at
         if last.ever and age <= self._lately:
@@ -67,7 +67,7 @@ class Contact:
 
 @dataclass(frozen=True)
 class _Sight:
-    """What a standby saw of the lease: `holder` leads, no daemon if empty. It counts until `until`, by `monotonic`."""
+    """A standby's last read of the lease: `holder` leads, no daemon if empty. It counts until `until`, by `monotonic`."""
 
     holder: str
     epoch: int
@@ -83,7 +83,7 @@ class Leader:
 
 
 class Health:
-    """What one process knows about itself. The main thread of the daemon writes, any thread reads.
+    """The state of one process. The main thread of the daemon writes, any thread reads.
 
     `name`: of this daemon. `namenodes`: host:port of each; without any, the daemon needs no NameNode.
     """
@@ -97,16 +97,16 @@ class Health:
         self._sight: _Sight | None = None
 
     def alive(self) -> None:
-        """The daemon shows a sign of life."""
+        """Note a sign of life of the daemon."""
         self._alive = monotonic()
 
     def leads(self, term: Term) -> None:
-        """This daemon leads for a term, until the term ends by itself."""
+        """Note that this daemon leads for a term, until the term ends."""
         self._sight = None
         self._term = term
 
     def waits(self, standing: Standing | None) -> None:
-        """This daemon is a standby, and this is what it saw of the lease."""
+        """Note that this daemon is a standby, with what it read of the lease."""
         now = monotonic()
         if standing is not None and standing.led:
             self._sight = _Sight(standing.holder, standing.epoch, now + standing.left)
@@ -143,6 +143,6 @@ def _namenode(addresses: Sequence[str]) -> str:
 
 
 def _moment(age: float) -> str:
-    """`2026-11-25 10:03:11 UTC, 42 s ago`. A clock that is set in between moves no age."""
+    """`2026-11-25 10:03:11 UTC, 42 s ago`. The age stays right when the clock is set."""
     moment = datetime.now(UTC) - timedelta(seconds=age)
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC, {age:.0f} s ago"

@@ -1,21 +1,22 @@
-"""Who leads: one row in the database, and a fence that lets nobody else write.
+"""The lease: one row in the database that says which daemon leads, and a fence that keeps all others from writing.
 
-A daemon that takes the lease leads for a term, which has a number (the epoch) and ends with the lease's expiry by the
-database's clock unless it is renewed. Whatever happens to a leader (it is frozen and goes on an hour later, it is cut off,
-its clock jumps), this holds: **what it commits, it commits before the next term begins.** Why:
+A daemon that takes the lease leads for a term. The term has a number (the epoch) and ends when the lease expires by the
+database's clock, unless the daemon renews it. A leader may be frozen and continue an hour later, it may be cut off, its
+clock may jump. In each case this holds: **what a leader commits, it commits before the next term begins.** Why:
 
-- The last statement of each writing transaction looks at the row, asks for its own epoch and takes a shared lock on it
-  (`Term.check`). The take-over is an UPDATE of the row, which waits for shared locks. So a transaction either ends before
-  the take-over, or sees another epoch and is rolled back.
-- A leader that is frozen between that look and its COMMIT would hold up the take-over, and one that is frozen earlier the
-  writes of its successor. So each connection that writes is recorded in the row before its first statement, and the
-  take-over kills those first; their transactions are rolled back by the server. A connection cannot be recorded once the
-  lease has expired, so that none is missed.
-- Where a connection cannot be killed, MariaDB ends it by itself when it was idle in a transaction for two leases
-  (idle_transaction_timeout); an SQL node of NDB that is cut off is given up by the data nodes, with its transactions.
-- Statements about the lease are transactions of their own: nobody who is frozen in between holds the row.
+- The last statement of each writing transaction reads the row, compares the epoch with its own, and takes a shared lock on
+  the row (`Term.check`). The take-over is an UPDATE of the row, which waits for shared locks. So a transaction either ends
+  before the take-over, or sees another epoch and is rolled back.
+- A leader that is frozen between that statement and its COMMIT would hold up the take-over. A leader that is frozen earlier
+  would hold up its successor's writes. So each connection is recorded in the row before its first write, and the take-over
+  kills recorded connections first; the server rolls back their transactions. No connection can be recorded after the lease
+  has expired, so the take-over misses none.
+- If a connection cannot be killed, MariaDB ends it when it has been idle in a transaction for two leases
+  (idle_transaction_timeout). NDB's data nodes drop an SQL node that is cut off, with its transactions.
+- Each statement about the lease is a transaction of its own: a process that is frozen between two of them does not hold the
+  row.
 
-A leader's own clock only makes it stop early: when it could not renew for as long as the lease lasts.
+A leader's own clock only makes it stop early: when it could not renew the lease for as long as the lease lasts.
 """
 
 from __future__ import annotations
@@ -41,25 +42,25 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Seconds that a statement about the lease waits for the row, and that its answer may take at least.
+# Seconds that a statement about the lease waits for the row, and the shortest timeout for its answer.
 ROW_WAIT = 2
 LEAST_TIMEOUT = 4.0
-# A lease is renewed that many times before it would expire.
+# Renewals of a lease before it would expire.
 RENEWALS = 3
-# Which server a connection is to, short, since all of them stand in one column: numbers of connections are its own.
+# The server of a connection, as a short number, since one column has all connections. Ids are unique per server only.
 NODE = "CRC32(CONCAT(@@hostname, ':', @@port))"
-# A connection that is idle in a transaction for that many leases is ended by the server.
+# Leases after which the server ends a connection that is idle in a transaction.
 IDLE_LEASES = 2
 
 
 def monotonic() -> float:
-    """Seconds, also those in which the machine slept."""
+    """A clock in seconds that also counts the time in which the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What the row says. `left`: seconds until it expires by the database's clock, negative afterwards."""
+    """The content of the row. `left`: seconds until the lease expires by the database's clock, negative afterwards."""
 
     holder: str
     epoch: int
@@ -67,12 +68,12 @@ class Standing:
 
     @property
     def led(self) -> bool:
-        """Whether somebody leads."""
+        """Whether a daemon leads."""
         return self.left > 0
 
 
 def read_standing(tx: Transaction) -> Standing | None:
-    """Who leads, or led last; None if nobody ever did."""
+    """The daemon that leads, or led last; None if none ever did."""
     row = tx.row(
         "SELECT holder, epoch, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires) FROM {state}.lease WHERE id = 1"
     )
@@ -92,8 +93,8 @@ class Lease:
     def try_acquire(self) -> Term | None:
         """A new term, or None while another daemon leads.
 
-        If it expired, the connections of who led are killed: what they did not commit is rolled back. Raises DatabaseError;
-        the same may then be tried again.
+        If the lease has expired, the last leader's connections are killed, which rolls back what they did not commit.
+        Raises DatabaseError; the caller may try again.
         """
         with self._session.transaction() as tx:
             row = tx.row(
@@ -114,26 +115,26 @@ class Lease:
             taken = tx.execute(
                 "UPDATE {state}.lease SET holder = %s, epoch = epoch + 1, connections = '',"
                 " expires = UTC_TIMESTAMP(6) + INTERVAL %s MICROSECOND"
-                # Exactly the row whose connections were killed; nothing can be added to an expired one.
+                # Exactly the row whose connections were killed: an expired row gets no more connections.
                 " WHERE id = 1 AND epoch = %s AND expires = %s AND expires <= UTC_TIMESTAMP(6)",
                 (self.holder, _microseconds(self.seconds), epoch, expires),
             )
         return Term(self, int(epoch) + 1, began) if taken else None
 
     def standing(self) -> Standing | None:
-        """Who leads. Raises DatabaseError."""
+        """The content of the row; None without one. Raises DatabaseError."""
         with self._session.transaction() as tx:
             return read_standing(tx)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._session.close()
 
     def _kill(self, connections: str) -> None:
-        """End connections of who led, as far as they are still there, each at the server that it was made to.
+        """Kill the remaining connections of the last leader, each at its own server.
 
-        A user may kill what is its own. Numbers begin again when a server restarts, so that one may belong to somebody else
-        by then: a user of another name is left alone, one of ours tries again.
+        A user may kill its own connections. After a server's restart, a number may belong to another connection. A
+        connection of another user stays; one of this user's processes loses its transaction and tries again.
         """
         left: dict[str, list[int]] = {}
         for connection in filter(None, connections.split(",")):
@@ -146,15 +147,15 @@ class Lease:
             try:
                 self._kill_at(session, left)
             except DatabaseUnavailable as error:
-                # Its connections have ended with it.
-                log.info("Nothing of the daemon that led before is killed at one server: %s", error)
+                # If the server is down, its connections have ended.
+                log.info("The connections of the last leader at one server could not be killed: %s", error)
             finally:
                 session.close()
             if not left:
                 break
 
     def _kill_at(self, session: _Session, left: dict[str, list[int]]) -> None:
-        """End those of the session's own server, and forget them."""
+        """Kill the connections of the session's own server, and remove them from `left`."""
         with session.transaction() as tx:
             numbers = left.pop(str(tx.value(f"SELECT {NODE}")), [])
             found = (
@@ -170,18 +171,18 @@ class Lease:
             try:
                 with session.transaction() as tx:
                     tx.execute("KILL CONNECTION %s", (int(number),))
-                log.info("Killed the connection %d of the daemon that led before.", number)
+                log.info("Killed the connection %d of the last leader.", number)
             except DatabaseError as error:
                 if error.number not in (ER.NO_SUCH_THREAD, ER.KILL_DENIED_ERROR):
                     raise
                 if error.number == ER.KILL_DENIED_ERROR:
-                    log.warning("The connection %d of the daemon that led before cannot be killed: %s", number, error)
+                    log.warning("The connection %d of the last leader cannot be killed: %s", number, error)
 
 
 class Term:
-    """The time in which this process leads, once. It ends for good when it was lost or released. For all threads.
+    """A time in which this process leads. It ends for good when it is lost or released. For all threads.
 
-    As a database's fence it makes sure that nothing is committed after its end.
+    As a database's fence, it makes sure that no transaction commits after its end.
     """
 
     def __init__(self, lease: Lease, epoch: int, began: float) -> None:
@@ -197,17 +198,17 @@ class Term:
 
     @property
     def held(self) -> bool:
-        """Whether it goes on, as far as this process knows."""
+        """Whether the term lasts, as far as this process knows."""
         return not self._end and monotonic() < self._until
 
     @property
     def left(self) -> float:
-        """Seconds until it ends by this process' own clock unless it is renewed."""
+        """Seconds until the term ends by this process' own clock, unless it is renewed."""
         return self._until - monotonic()
 
     @property
     def renewed(self) -> float:
-        """When it was last taken or renewed, by `monotonic`."""
+        """When the lease was last taken or renewed, by `monotonic`."""
         return self._until - self.seconds
 
     def database(self) -> Fenced:
@@ -215,7 +216,7 @@ class Term:
         return Fenced(self._server, self._names, self)
 
     def check(self, tx: Transaction) -> None:
-        """As `hopshive.database.Fence`: the last statement of a transaction that writes. Raises LostLease."""
+        """Run the last statement of a writing transaction, as `hopshive.database.Fence`. Raises LostLease."""
         self._require()
         found = tx.value(
             "SELECT epoch FROM {state}.lease WHERE id = 1 AND epoch = %s AND expires > UTC_TIMESTAMP(6) LOCK IN SHARE MODE",
@@ -225,19 +226,19 @@ class Term:
             self._lose("it expired, or another daemon leads")
 
     def renew(self) -> None:
-        """Lead for `seconds` from now on. Raises LostLease, and DatabaseError if it may be tried again."""
+        """Renew the lease for `seconds` from now. Raises LostLease, and DatabaseError if the caller may try again."""
         with self._lock:
             self._renew(self._connections)
 
     def record(self, owner: object, connection: str) -> None:
-        """Note a connection, `number@server` (NODE), before it writes, in place of the owner's last one. Raises as `renew`."""
+        """Record a connection, `number@server` (NODE), before it writes; replaces the owner's last one. Raises as `renew`."""
         with self._lock:
             connections = {**self._connections, owner: connection}
             self._renew(connections)
             self._connections = connections
 
     def release(self) -> None:
-        """Let another daemon lead at once. Whoever writes has ended or gets LostLease. Raises DatabaseError: then it expires."""
+        """Let another daemon lead at once; later writes get LostLease. After a DatabaseError the lease expires by itself."""
         with self._lock:
             self._end = self._end or "it was released"
             try:
@@ -251,7 +252,7 @@ class Term:
                 self._session.close()
 
     def end(self, why: str) -> None:
-        """Stop every writer of this process; the lease expires by itself."""
+        """Let all later writes of this process fail; the lease expires by itself."""
         self._end = self._end or why
 
     def _renew(self, connections: Mapping[object, str]) -> None:
@@ -273,20 +274,20 @@ class Term:
 
     def _lose(self, why: str) -> None:
         self._end = self._end or why
-        raise LostLease(f"This daemon does not lead any more (epoch {self.epoch}): {self._end}.")
+        raise LostLease(f"This daemon no longer leads (epoch {self.epoch}): {self._end}.")
 
 
 class Fenced(Database):
-    """A connection of the leader: recorded in the lease before it can write, so that a successor ends it."""
+    """A connection of the leader, recorded in the lease before it writes, so that the next leader can kill it."""
 
     def __init__(self, server: Server, names: Names, term: Term) -> None:
         super().__init__(server, names, fence=term)
         self._term = term
-        # When it was last used, by `monotonic`: a sign of life of its thread.
+        # The last use, by `monotonic`: a sign of life of its thread.
         self.used = monotonic()
 
     def cut(self) -> None:
-        """End a statement that waits for an answer; the thread that waits gets DatabaseUnavailable. For other threads."""
+        """Cut off a statement; the thread that waits for it gets DatabaseUnavailable. For other threads."""
         stream: Any = getattr(self._connection, "_sock", None)
         if stream is not None:
             with suppress(OSError):
@@ -319,11 +320,11 @@ class Renewal:
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Return when no renewal is under way."""
+        """Stop the thread, and return when it has ended."""
         self._stopping.set()
         self._thread.join()
 
@@ -339,18 +340,20 @@ class Renewal:
             except DatabaseError as error:
                 # One line until the lease is renewed or lost, not one for each attempt.
                 level = logging.DEBUG if failed else logging.WARNING
-                log.log(level, "The lease could not be renewed, %.1f s are left: %s", max(0.0, self._term.left), error)
+                log.log(
+                    level, "The lease could not be renewed; it expires in %.1f s: %s", max(0.0, self._term.left), error
+                )
                 failed += 1
                 pause = min(1.0, self._term.seconds / RENEWALS / 3)
             else:
                 if failed:
-                    log.info("The lease is renewed again, after %d attempts that failed.", failed)
+                    log.info("The lease is renewed again, after %d failed attempts.", failed)
                 failed = 0
                 pause = self._term.seconds / RENEWALS
 
 
 class _Session(Database):
-    """For statements about the lease: each is committed by itself, and none waits for long."""
+    """A connection for statements about the lease: each commits by itself, and none waits for long."""
 
     def __init__(self, server: Server, names: Names, seconds: float) -> None:
         super().__init__(server, names)

@@ -1,7 +1,7 @@
-"""Logs for the journal: one line a record on standard error, `<priority>sentence key=value ...`.
+"""Logs for the system log: one line a record on standard error, `<priority>sentence key=value ...`.
 
-Fields come from `extra={"fields": {...}}`; who logged and in which thread are added. Where no journal reads, a time stands
-in place of the priority.
+Fields come from `extra={"fields": {...}}`, and the logger's part and the thread are added. Outside of systemd, a line
+begins with the time in place of the priority.
 """
 
 from __future__ import annotations
@@ -17,25 +17,27 @@ _PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), 
 
 
 class Lines(logging.Formatter):
-    """One line a record, whatever is in it."""
+    """Formats a record as one line."""
 
-    def __init__(self, journal: bool) -> None:
+    def __init__(self, to_system_log: bool) -> None:
         super().__init__()
-        self._journal = journal
+        self._to_system_log = to_system_log
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """The line of a record, without its end."""
         fields = {"part": part_of(record.name), "thread": record.threadName}
         fields |= getattr(record, "fields", {})
         if record.exc_info and record.exc_info[1]:
             fields["exception"] = "".join(traceback.format_exception(record.exc_info[1]))
-        begin = f"<{priority(record.levelno)}>" if self._journal else f"{self.formatTime(record)} {record.levelname} "
+        begin = (
+            f"<{priority(record.levelno)}>" if self._to_system_log else f"{self.formatTime(record)} {record.levelname} "
+        )
         pairs = "".join(f" {name}={_quoted(str(value))}" for name, value in fields.items())
         return begin + " ".join(record.getMessage().split()) + pairs
 
 
 def part_of(logger: str) -> str:
-    """Who logged, without the package and the layer: `mirror.loop` of `hopshive.consistency.mirror.loop`."""
+    """A logger's name without the package and the layer: `mirror.loop` of `hopshive.consistency.mirror.loop`."""
     parts = logger.removeprefix("hopshive.").split(".")
     return ".".join(parts[1:] or parts)
 
@@ -46,9 +48,9 @@ def priority(level: int) -> int:
 
 
 def configure(stream: TextIO = sys.stderr, level: int = logging.INFO) -> None:
-    """Log to a stream from now on."""
+    """Let all loggers write to a stream."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(Lines(journal="JOURNAL_STREAM" in os.environ))
+    handler.setFormatter(Lines(to_system_log="JOURNAL_STREAM" in os.environ))
     logging.basicConfig(level=level, handlers=[handler], force=True)
 
 

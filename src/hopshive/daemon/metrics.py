@@ -1,7 +1,7 @@
-"""What the daemon tells Prometheus: one object with an attribute for each metric.
+"""The daemon's metrics for Prometheus: one object with an attribute for each metric.
 
-docs/cleaner.md lists them. State (gauges) is that of the leader: a standby shows zeros, so that `max` or `sum` over all
-daemons is the truth. Counters belong to the process.
+docs/cleaner.md lists them. Gauges show the state of the leader, and a standby shows zeros: `max` or `sum` over all daemons
+gives the right value. Counters belong to the process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Info, disable_c
 if TYPE_CHECKING:
     from hopshive.hdfs.namenode import Report
 
-# A second series beside each counter, of which nobody makes use.
+# Without the series `_created` beside each counter, which hopshive does not use.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
@@ -41,13 +41,13 @@ class Metrics:
         self.errors = self._counter("errors", "What went wrong and was tried again.", "what")
 
     def _add_mirror(self) -> None:
-        self.lag_events = self._gauge("lag_events", "Transactions of the NameNode that are yet to be looked at.")
-        self.lag_seconds = self._gauge("lag_seconds", "Age in seconds of the oldest event that is yet to be applied.")
+        self.lag_events = self._gauge("lag_events", "Transactions of the NameNode that were not read yet.")
+        self.lag_seconds = self._gauge("lag_seconds", "Age in seconds of the oldest event that was not applied yet.")
         self.events = self._counter("events", "Events of the NameNode that concerned a mirrored directory.", "kind")
         self.bound = self._gauge("bound", "Storage descriptors that are bound to a directory.")
         self.unbound = self._gauge("unbound", "Storage descriptors on the file system that wait to be bound.")
         self.bindings = self._counter("bindings", "Storage descriptors that were bound.")
-        self.rechecks = self._gauge("rechecks", "Removals that are yet to be decided.", "state")
+        self.rechecks = self._gauge("rechecks", "Directories that wait for a pending check.", "state")
 
         self.removed = self._counter(
             "removed", "Objects of the metastore that followed their directory.", "kind", "cause"
@@ -68,12 +68,14 @@ class Metrics:
         self.garbage_collected = self._counter("garbage_collected", "Rows that were collected.", "table")
 
         self.binary_log_lag_seconds = self._gauge(
-            "binary_log_lag_seconds", "Age in seconds of the oldest event of the binary log that is yet to be read."
+            "binary_log_lag_seconds", "Age in seconds of the oldest event of the binary log that was not read yet."
         )
-        self.binary_log_candidates = self._counter("binary_log_candidates", "Candidates that the binary log told of.")
+        self.binary_log_candidates = self._counter(
+            "binary_log_candidates", "Candidates for garbage from the binary log."
+        )
         self.binary_log_gaps = self._counter(
             "binary_log_gaps",
-            "Times that there was no way on in the binary log, and a sweep was asked for.",
+            "Times that the binary log could not be read any further, and a sweep was requested.",
         )
 
     def _add_hdfs(self) -> None:
@@ -91,7 +93,7 @@ class Metrics:
         )
 
     def show_hdfs(self, found: Report) -> None:
-        """How HDFS is. Of what no NameNode tells, zeros."""
+        """Show the state of HDFS; values that no NameNode reports are zero."""
         space = found.space
         self.hdfs_capacity.set(space.capacity if space else 0)
         self.hdfs_remaining.set(space.remaining if space else 0)
@@ -103,7 +105,7 @@ class Metrics:
             self.hdfs_namenode_full.labels(namenode=one.address).set(one.full)
 
     def clear_state(self) -> None:
-        """Forget what only a leader knows."""
+        """Set all gauges back, when this daemon no longer leads."""
         for gauge in self._plain:
             gauge.set(0)
         for gauge in self._labelled:

@@ -1,4 +1,4 @@
-"""What a service of systemd tells its manager: sd_notify(3), by the socket that it names in the environment."""
+"""Reports a service's state to systemd: sd_notify(3), through the socket that the environment names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Notifier:
-    """Tells systemd how the service is; tells nobody where it was not started by systemd."""
+    """Reports to systemd; does nothing in a process that systemd did not start."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         environment = os.environ if environment is None else environment
@@ -20,25 +20,25 @@ class Notifier:
         self._socket: socket.socket | None = None
         if address[:1] in ("/", "@"):
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
-            # A name that begins with @ is not in the file system: a null byte stands for it.
+            # A name with @ is an abstract socket: the kernel wants a null byte in place of the @.
             self._address = "\0" + address[1:] if address[0] == "@" else address
             self._socket.setblocking(False)
         self._status = ""
 
     def ready(self) -> None:
-        """The service is up."""
+        """Report that the service is up."""
         self._tell("READY=1")
 
     def stopping(self) -> None:
-        """It is about to end."""
+        """Report that the service is about to end."""
         self._tell("STOPPING=1")
 
     def alive(self) -> None:
-        """It is not hung: WatchdogSec begins anew."""
+        """Report a sign of life, which restarts the time of WatchdogSec."""
         self._tell("WATCHDOG=1")
 
     def status(self, text: str) -> None:
-        """One line for `systemctl status`; told when it changes."""
+        """Set the line of `systemctl status`; sent only when it changes."""
         if text != self._status:
             self._status = text
             self._tell(f"STATUS={' '.join(text.split())}")

@@ -1,4 +1,4 @@
-"""Asks the NameNode now and then, in a thread of its own: a standby has no work that would notice a NameNode that is away."""
+"""Asks the NameNode regularly, in a thread of its own: a standby has no work that would notice a missing NameNode."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTERVAL = 5.0
 
 
 class NameNodeProbe:
-    """Tells a contact whether the active NameNode answers, until `stop`. The timeout of `namenode` bounds each question."""
+    """Notes in a contact whether the active NameNode answers, until `stop`. `namenode`'s timeout limits each question."""
 
     def __init__(self, namenode: NameNode, contact: Contact) -> None:
         self._namenode = namenode
@@ -25,18 +25,18 @@ class NameNodeProbe:
         self._thread = threading.Thread(target=self._run, name="probe", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the question that is under way; does not wait for that."""
+        """Let the thread end after the current question; does not wait for it."""
         self._stopping.set()
 
     def _run(self) -> None:
         with self._namenode as namenode:
             while not self._stopping.is_set():
                 try:
-                    # Of the questions that a standby refuses, one that leaves no line in the audit log of HDFS.
+                    # A standby NameNode refuses this question, and the audit log of HDFS has no line for it.
                     namenode.trash_interval()
                 except NameNodeError as error:
                     self._contact.failed(str(error))

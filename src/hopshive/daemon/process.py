@@ -1,8 +1,8 @@
-"""The daemon: it waits for the lease, leads for a term, and waits again. It ends only when it is told to, or a human must act.
+"""The daemon: it waits for the lease, leads for a term, and waits again. It ends on a signal, or if a human must act.
 
-The main thread holds the reins: it asks for the lease, starts the workers of a term and ends them, tells systemd how things
-stand. A term ends when the lease was lost, when the daemon is told to end, or when no NameNode has answered for a while
-(another daemon may reach one). A new one never begins before all threads of the last one have ended.
+The main thread asks for the lease, starts and ends the workers of a term, and reports the state to systemd. A term ends
+when the lease is lost, when the daemon is told to end, or when no NameNode has answered for a while: another daemon may
+reach one. A term never begins before all threads of the last term have ended.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Seconds between two signs of life to systemd, and at most between two looks at the lease of somebody else.
+# Seconds between two signs of life to systemd, and at most between two reads of another daemon's lease.
 TICK = 1.0
-# A worker that showed no sign of life for so many seconds is hung: systemd is no longer told that all is well.
+# A worker without a sign of life for so many seconds hangs: systemd then gets no sign of life either.
 HUNG = 600.0
-# Seconds in which a worker may end its step before its statement is cut off, and before it counts as hung.
+# Seconds for a worker to end its step until its statement is cut off, and until the worker counts as hung.
 END_STEP = 20.0
 END_HUNG = 120.0
-# Seconds without a NameNode after which another daemon may try, and leases for which this one then stands back.
+# Seconds without a NameNode until the daemon gives the lease back, and leases for which it then does not ask for it.
 DEAF = 60.0
 STAND_BACK = 2
-# A wrong user, password, schema, table or grant: only a human can do something about it.
+# A wrong user, password, schema, table or grant: only a human can repair it.
 HOPELESS = frozenset(
     {
         ER.DBACCESS_DENIED_ERROR,
@@ -55,7 +55,7 @@ HOPELESS = frozenset(
         ER.COLUMNACCESS_DENIED_ERROR,
         ER.NO_SUCH_TABLE,
         ER.BAD_FIELD_ERROR,
-        1698,  # a user that authenticates otherwise
+        1698,  # a user with another authentication plugin
     }
 )
 
@@ -67,12 +67,12 @@ class Bell:
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def ring(self) -> None:
-        """Wake, or do not let sleep."""
+        """Wake the thread, or keep it from its next sleep."""
         with suppress(BlockingIOError):
             os.write(self._write, b"!")
 
     def wait(self, seconds: float) -> None:
-        """Return when it rings, or rang since the last time, or after a time."""
+        """Return at a ring, at once if there was one since the last wait, or after `seconds`."""
         select.select([self._read], [], [], max(0.0, seconds))
         with suppress(BlockingIOError):
             while os.read(self._read, 64):
@@ -80,7 +80,7 @@ class Bell:
 
 
 class Daemon:
-    """One process of any number. `check` is asked once, as soon as the database answers: it raises Refused."""
+    """One of any number of processes. `check` is called once, as soon as the database answers, and raises Refused."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Daemon:
         self._checked = False
         self._place = server.place
         self._lease = Lease(server, config.names, config.name or os.uname().nodename, config.lease)
-        # A leader reaches the database at least once in each lease, or leads no longer.
+        # A leader reaches the database at least once in each lease, or it no longer leads.
         database = Contact(server.place, max(LATELY, config.lease))
         # For other threads to read.
         self.health = Health(self._lease.holder, database, config.hdfs.namenodes)
@@ -112,12 +112,12 @@ class Daemon:
         self._said: tuple[str, str] = ("", "")
 
     def stop(self) -> None:
-        """End soon: what is under way is finished and the lease given back. For signal handlers and other threads."""
+        """Let `run` end: workers end their steps, and the lease is given back. For signal handlers and other threads."""
         self._stopping = True
         self._bell.ring()
 
     def run(self) -> None:
-        """Until `stop`. Raises Refused."""
+        """Run until `stop` is called. Raises Refused."""
         if self._probe:
             self._probe.start()
         try:
@@ -134,7 +134,7 @@ class Daemon:
     # --- standby ------------------------------------------------------------------------------------------------------
 
     def _ask(self) -> Term | None:
-        """Ask for the lease once, and wait as long as it is no use to ask again."""
+        """Ask for the lease once; without it, wait until the next question makes sense."""
         wait = self._stand_back_until - monotonic()
         term = None
         try:
@@ -157,9 +157,9 @@ class Daemon:
             if term is None:
                 self.health.waits(standing)
                 led = standing is not None and standing.led
-                leader = standing.holder if standing and led else "nobody"
-                self._say("standby", f"standby, {leader} leads", f"{leader} leads.")
-                # Exactly when it expires, if it does.
+                leader = standing.holder if standing and led else "no daemon"
+                self._say("standby", f"standby, {leader} leads", f"Standby: {leader} leads.")
+                # Ask again exactly when the lease may expire.
                 wait = min(TICK, max(wait, standing.left + 0.002 if standing and led else 0.05))
         if not self._ready:
             self._ready = True
@@ -169,7 +169,7 @@ class Daemon:
         return term
 
     def _wait_for_database(self, error: DatabaseError) -> float:
-        """Tell that the database does not answer; how many seconds to wait."""
+        """Report that the database does not answer; returns the seconds to wait."""
         self.health.database.failed(str(error))
         self._say("waiting", f"waiting for {self._place}", str(error))
         return self._backoff.next()
@@ -219,7 +219,7 @@ class Daemon:
         given_up = bool(lost) or not term.held
         if given_up:
             term.end(next(filter(None, lost), "") or "it could not be renewed")
-            log.warning("This daemon leads no longer, epoch %d: the lease was lost.", term.epoch)
+            log.warning("This daemon no longer leads, epoch %d: the lease was lost.", term.epoch)
         self._end(workers, patience=0.0 if given_up else END_STEP)
         renewal.stop()
         self._metrics.clear_state()
@@ -228,11 +228,14 @@ class Daemon:
         if refused:
             raise refused[0]
         if deaf:
-            log.warning("No NameNode answered for %.0f s: another daemon may try.", DEAF)
+            log.warning(
+                "No NameNode has answered for %.0f s. The lease was given back, so that another daemon can try.",
+                DEAF,
+            )
             self._stand_back_until = monotonic() + STAND_BACK * term.seconds
 
     def _end(self, workers: Sequence[Worker], patience: float) -> None:
-        """Return when all threads of the term have ended. After `patience` seconds statements are cut off."""
+        """Return when all threads of the term have ended. After `patience` seconds their statements are cut off."""
         for worker in workers:
             worker.stop()
         began = monotonic()
@@ -250,14 +253,14 @@ class Daemon:
             term.release()
             log.info("The lease was given back, epoch %d.", term.epoch)
         except DatabaseError as error:
-            log.warning("The lease could not be given back, it expires by itself: %s", error)
+            log.warning("The lease could not be given back. It expires by itself: %s", error)
 
     def _alive(self) -> None:
         self._notifier.alive()
         self.health.alive()
 
     def _say(self, state: str, status: str, sentence: str) -> None:
-        """Tell systemd, and the log what is new."""
+        """Report the state to systemd, and a change of it to the log."""
         self._notifier.status(status)
         if (state, sentence) != self._said:
             self._said = (state, sentence)

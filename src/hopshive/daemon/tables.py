@@ -1,4 +1,4 @@
-"""The tables of the daemon: who leads, and what humans asked for."""
+"""The daemon's tables: the lease, and requests of humans."""
 
 LEASE = """
 CREATE TABLE IF NOT EXISTS {state}.lease (

@@ -1,4 +1,4 @@
-"""One thread of the leader: it works a step at a time, does what humans ask in between, and outlives what passes."""
+"""A thread of the leader: it works in steps, serves requests between them, and survives errors that pass."""
 
 from __future__ import annotations
 
@@ -26,37 +26,38 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Seconds between two looks for what humans ask, and between two words on how far it is.
-ASK_INTERVAL = 0.5
-TELL_INTERVAL = 0.5
-# Seconds of patience, first and at most, with what passes by itself and with what nobody foresaw.
+# Seconds between two searches for requests.
+REQUEST_INTERVAL = 0.5
+# Seconds between two writes of a request's progress.
+PROGRESS_INTERVAL = 0.5
+# Seconds before the next attempt, first and at most: after errors that pass by themselves, and after unexpected ones.
 PASSING = (0.2, 10.0)
-UNFORESEEN = (1.0, 60.0)
-# Seconds after which the same complaint is logged again.
-SAY_INTERVAL = 60.0
+UNEXPECTED = (1.0, 60.0)
+# Seconds after which the same error is logged again.
+REPEAT_INTERVAL = 60.0
 
 
 class Work(ABC):
-    """What a worker does. A worker makes it again for each term, and after an unexpected error."""
+    """The work of a duty. A worker creates it for each term, and again after an unexpected error."""
 
     def start(self) -> None:  # noqa: B027 - most work needs no preparation
         """Prepare. The worker calls it once before the first step, and again if it raised."""
 
     @abstractmethod
     def step(self) -> bool:
-        """Do a little; False if there was nothing to do."""
+        """Do one step; returns False if there was nothing to do."""
 
     def handlers(self) -> Mapping[str, Handler]:
-        """What does the requests of its own kinds, by kind."""
+        """The handlers of requests, by kind."""
         return {}
 
     def close(self) -> None:  # noqa: B027 - not all work has connections of its own
-        """End connections other than the database's."""
+        """Close connections other than the database's."""
 
 
 @dataclass(frozen=True)
 class Duty:
-    """Work and when it is done. `poll`: seconds from a step that had nothing to do to the next one."""
+    """A kind of work and its pace. `poll`: seconds to the next step after a step with nothing to do."""
 
     name: str
     poll: float
@@ -64,19 +65,19 @@ class Duty:
 
 
 class Backoff:
-    """How long to wait before another attempt: twice as long each time, bounded, and not the same for all who wait."""
+    """Waiting times between attempts: twice as long each time, up to a limit, with a random part."""
 
     def __init__(self, first: float, most: float) -> None:
         self._first = self._next = first
         self._most = most
 
     def next(self) -> float:
-        """Seconds to wait now."""
+        """Seconds to wait before the next attempt."""
         wait, self._next = self._next, min(self._most, 2 * self._next)
         return wait * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
     def reset(self) -> None:
-        """It went well."""
+        """An attempt succeeded: begin with the shortest wait again."""
         self._next = self._first
 
 
@@ -84,21 +85,21 @@ class Backoff:
 class _Running:
     request: Request
     doing: Doing
-    told: float
+    progress_at: float
     progress: Progress = (0, 0)
-    # Once it is over: what is yet to be written.
+    # The result that must still be written.
     result: tuple[State, str] | None = None
 
 
 class Worker:
     """Does one duty in a thread of its own until it is stopped, or the term ends.
 
-    `on_end` is called when it ends by itself: with None when the term was lost, with Refused when a human must act.
+    `on_end` is called when the thread ends by itself: with None when the term was lost, with Refused when a human must act.
     """
 
     def __init__(self, duty: Duty, term: Term, metrics: Metrics, on_end: Callable[[Refused | None], None]) -> None:
         self.duty = duty
-        # Since when no NameNode has answered, by `monotonic`; 0 while one does.
+        # Since when no NameNode answers, by `monotonic`; 0 while one answers.
         self.deaf_since = 0.0
         self._database: Fenced = term.database()
         self._metrics = metrics
@@ -106,7 +107,7 @@ class Worker:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=duty.name, daemon=True)
         self._passing = Backoff(*PASSING)
-        self._unforeseen = Backoff(*UNFORESEEN)
+        self._unexpected = Backoff(*UNEXPECTED)
         self._work: Work | None = None
         self._started = False
         self._running: _Running | None = None
@@ -116,7 +117,7 @@ class Worker:
 
     @property
     def silent(self) -> float:
-        """Seconds since it showed a sign of life: a step that ended, a transaction that began."""
+        """Seconds since the last sign of life: the end of a step, or the start of a transaction."""
         return monotonic() - max(self._beat, self._database.used)
 
     @property
@@ -125,19 +126,19 @@ class Worker:
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the step that is under way; does not wait for that."""
+        """Let the thread end after the current step; does not wait for it."""
         self._stopping.set()
 
     def cut(self) -> None:
-        """End a statement that is under way."""
+        """Cut off the statement that runs."""
         self._database.cut()
 
     def join(self, seconds: float) -> bool:
-        """Wait for the end; whether it came."""
+        """Wait for the thread's end; returns whether it came."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -160,7 +161,7 @@ class Worker:
             self._database.close()
 
     def _turn(self) -> float:
-        """One step; how many seconds to wait until the next one."""
+        """Do one step; returns the seconds to wait until the next one."""
         try:
             worked = self._step()
             worked = self._serve() or worked
@@ -170,30 +171,30 @@ class Worker:
             self.deaf_since = self.deaf_since or monotonic()
             return self._patience("namenode", error)
         except AnotherFileSystem as error:
-            # What is made anew is refused at its start, as any other daemon's would be, unless that file system has gone again.
+            # The next work is refused at its start, unless the NameNode then serves the right file system again.
             self._end_work()
             return self._patience("namenode", error)
         except (DatabaseError, NameNodeError) as error:
             self._fail(self.duty.name)
-            wait = self._unforeseen.next()
-            log.error("%s It is tried again in %.0f s.", error, wait)
+            wait = self._unexpected.next()
+            log.error("%s Trying again in %.0f s.", error, wait)
             return wait
         except (LostLease, Refused):
             raise
         except Exception:
-            # Whatever it kept in memory may be wrong by now.
+            # What the work kept in memory may be wrong.
             self._fail("unforeseen")
-            wait = self._unforeseen.next()
-            log.exception("An error that nobody foresaw. Everything is begun anew in %.0f s.", wait)
+            wait = self._unexpected.next()
+            log.exception("Unexpected error; starting over in %.0f s.", wait)
             self._end_work()
             return wait
         self._metrics.failing.labels(duty=self.duty.name).set(0)
         self.deaf_since = 0.0
         if self._complaint:
-            log.info("It passed.")
+            log.info("The error passed: %s", self._complaint)
             self._complaint = ""
         self._passing.reset()
-        self._unforeseen.reset()
+        self._unexpected.reset()
         return 0.0 if worked else self.duty.poll
 
     def _fail(self, what: str) -> None:
@@ -202,11 +203,11 @@ class Worker:
 
     def _patience(self, what: str, error: Exception) -> float:
         self._fail(what)
-        if str(error) != self._complaint or monotonic() - self._complained > SAY_INTERVAL:
+        if str(error) != self._complaint or monotonic() - self._complained > REPEAT_INTERVAL:
             self._complaint, self._complained = str(error), monotonic()
-            # Who is stopped is cut off.
+            # A stopped worker's connection is cut off, which is no error.
             if not self._stopping.is_set():
-                log.warning("%s It is tried again until it passes.", error)
+                log.warning("%s Trying again until the error passes.", error)
         return self._passing.next()
 
     def _step(self) -> bool:
@@ -228,10 +229,10 @@ class Worker:
             work, self._work = self._work, None
             work.close()
 
-    # --- what humans ask ----------------------------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------------------------------
 
     def _serve(self) -> bool:
-        """Do a little of what was asked, if anything was; whether it came any further: what only waits is not to spin."""
+        """Do a step of a request, if there is one; returns whether it made progress. Without progress, the worker pauses."""
         if self._running is None:
             self._running = self._next_request()
             if self._running is None:
@@ -247,8 +248,8 @@ class Worker:
             log.info("%s: %s", *running.result, extra={"fields": {"request": running.request.id}})
             self._running = None
             return True
-        if monotonic() - running.told > TELL_INTERVAL:
-            running.told = monotonic()
+        if monotonic() - running.progress_at > PROGRESS_INTERVAL:
+            running.progress_at = monotonic()
             with self._database.transaction() as tx:
                 request.tell(tx, running.request.id, running.progress)
         return running.progress != before
@@ -261,21 +262,24 @@ class Worker:
         except RequestFailed as error:
             running.result = ("failed", str(error))
         except (DatabaseUnavailable, Contention, NameNodeUnavailable, LostLease):
-            # Begun again when it passes.
+            # The request begins again when the error has passed.
             running.doing = self._begin(running.request)
             raise
         except (DatabaseError, NameNodeError, Refused) as error:
             running.result = ("failed", str(error))
         except Exception as error:
-            log.exception("An error that nobody foresaw in what was asked.")
+            log.exception("Unexpected error in a request.")
             self._metrics.errors.labels(what="unforeseen").inc()
-            running.result = ("failed", f"An error that nobody foresaw: {error!r}.")
+            running.result = (
+                "failed",
+                f"Unexpected error: {error!r}. The system log of hopshive-cleaner has its traceback.",
+            )
 
     def _next_request(self) -> _Running | None:
         now = monotonic()
         if now < self._ask_at or self._work is None:
             return None
-        self._ask_at = now + ASK_INTERVAL
+        self._ask_at = now + REQUEST_INTERVAL
         kinds = list(self._work.handlers())
         if not kinds:
             return None
@@ -286,7 +290,7 @@ class Worker:
             taken = request.take(tx, kinds)
         if taken is None:
             return None
-        log.info("Asked by %s: %s %s.", taken.asked_by, taken.kind, dict(taken.argument) or "")
+        log.info("Request of %s: %s %s.", taken.asked_by, taken.kind, dict(taken.argument) or "")
         return _Running(taken, self._begin(taken), now)
 
     def _begin(self, asked: Request) -> Doing:

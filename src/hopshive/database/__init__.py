@@ -1,4 +1,4 @@
-"""The database of the metastore, and what hopshive keeps beside it: connections, keys, locks, tables of its own."""
+"""The metastore's database and hopshive's own schemas beside it: connections, keys, locks, settings."""
 
 from hopshive.database.connection import (
     GIVEN,

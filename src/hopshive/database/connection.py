@@ -1,8 +1,8 @@
 """The database of the metastore, and hopshive's tables beside it: connections, transactions, and the leader's fence.
 
-Three schemas of one server: the metastore's own, the one that holds the inode table, and hopshive's state. SQL is written
-with the placeholders `{state}` (a schema) and `{inodes}` (a table) for the latter two; metastore tables stand bare.
-Isolation is READ COMMITTED, on MariaDB as on NDB (which has no other).
+One server has three schemas: the metastore's, the one with the inode table, and hopshive's state. SQL has the placeholders
+`{state}` (a schema) and `{inodes}` (a table) for the latter two; names of metastore tables stand alone. The isolation level
+is READ COMMITTED, on MariaDB as on NDB, which has no other.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 Item = TypeVar("Item")
 
-# Values of one IN list.
+# The most values of one IN list.
 CHUNK = 1000
-# Seconds that a statement waits for a row that somebody else has locked.
+# Seconds that a statement waits for a row that another session has locked.
 LOCK_WAIT = 5
-# Somebody else held a row too long, or two transactions waited for each other: the same again may succeed. So it may after what
-# NDB calls a temporary error: a data node went, or a buffer was full.
+# Another session held a row too long, or two transactions waited for each other: another attempt may succeed. So it may after
+# an error that NDB calls temporary: a data node ended, or a buffer was full.
 _CONTENTION = frozenset({ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.CHECKREAD, ER.GET_TEMPORARY_ERRMSG})
 _GONE = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, CR.CR_CONN_HOST_ERROR, CR.CR_CONNECTION_ERROR})
 # Shutdown in progress; the connection was killed; too many connections; the server does not take connections yet.
 _GONE_ALSO = frozenset({1053, 1927, 1040, 3169, 4031, 1317, 0})
 _NO_WAY = frozenset({CR.CR_CONN_HOST_ERROR, CR.CR_CONNECTION_ERROR})
-# A user or password that is none; the second one where the server asks for another kind of login.
+# A wrong user or password; 1698 if the server wants another authentication plugin.
 _NO_LOGIN = frozenset({ER.ACCESS_DENIED_ERROR, 1698})
 _NO_RIGHT = frozenset({ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR})
 
@@ -54,22 +54,22 @@ class DatabaseError(Exception):
 
 
 class DatabaseUnavailable(DatabaseError):
-    """It did not answer, or the connection was cut: the same may succeed later."""
+    """The database did not answer, or the connection was cut: another attempt may succeed later."""
 
 
 class Contention(DatabaseError):
-    """A lock was held too long, or a deadlock was broken: the whole transaction may be tried again."""
+    """A lock was held too long, or a deadlock was broken: the whole transaction may succeed at another attempt."""
 
 
 class LostLease(Exception):
-    """This process leads no longer: its transaction was rolled back, and no other will be accepted."""
+    """This process no longer leads: its transaction was rolled back, and all later ones will be."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """How a database is reached. With `unix_socket`, host and port do not count.
+    """The address and login of a database. With `unix_socket`, host and port do not count.
 
-    `others`: host and port of further servers of the same database, such as SQL nodes, for when this one does not answer.
+    `others`: host and port of other servers of the same database, such as SQL nodes, tried if this one does not answer.
     """
 
     database: str
@@ -82,13 +82,13 @@ class Server:
 
     @property
     def all(self) -> list[Server]:
-        """This one, and each of the others by itself."""
+        """This server, and each of the others as a server without others."""
         alone = replace(self, others=())
         return [alone, *(replace(alone, host=host, port=port) for host, port in self.others)]
 
     @property
     def place(self) -> str:
-        """For messages."""
+        """The database and its address, for messages."""
         return f"the database {self.database} at {self.unix_socket or f'{self.host}:{self.port}'}"
 
 
@@ -96,7 +96,7 @@ def login(server: Server) -> dict[str, Any]:
     """Arguments of pymysql.connect."""
     where: dict[str, Any] = {"host": server.host, "port": server.port}
     if server.unix_socket:
-        # TLS would take longer than most transactions do.
+        # On a socket, TLS would take longer than most transactions.
         where = {"unix_socket": server.unix_socket, "ssl_disabled": True}
     return {
         **where,
@@ -105,21 +105,21 @@ def login(server: Server) -> dict[str, Any]:
         "database": server.database,
         "connect_timeout": 10,
         "autocommit": False,
-        # A server's own default may be to cut what does not fit.
+        # A server's default may be to shorten values that do not fit.
         "init_command": "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_TRANS_TABLES')",
     }
 
 
 @dataclass(frozen=True)
 class Names:
-    """What our schemas are called: `state` a schema, `inodes` a table with its schema. Plain identifiers: the config checks."""
+    """Names of hopshive's own: `state` is a schema, `inodes` a table with its schema. hopshive.config checks them."""
 
     state: str = "hopshive"
     inodes: str = "hops.hdfs_inodes"
 
 
 class Fence(Protocol):
-    """Says in a transaction that is about to commit whether this process still leads."""
+    """Checks in a transaction that is about to commit whether this process still leads."""
 
     def check(self, tx: Transaction) -> None:
         """Raises LostLease. Holds a shared lock on the lease until the transaction's end."""
@@ -127,19 +127,19 @@ class Fence(Protocol):
 
 @lru_cache(maxsize=1024)
 def render(sql: str, names: Names) -> str:
-    """Fill in the names of our schemas."""
+    """SQL with the names of hopshive's schemas filled in."""
     return sql.replace("{state}", names.state).replace("{inodes}", names.inodes)
 
 
 class Transaction:
-    """Statements of one transaction."""
+    """Runs the statements of one transaction."""
 
     def __init__(self, cursor: pymysql.cursors.Cursor, names: Names) -> None:
         self._cursor = cursor
         self.names = names
 
     def execute(self, sql: str, arguments: Sequence[object] = ()) -> int:
-        """Run a statement with bound parameters (`%s`); the number of rows that it changed or found."""
+        """Run a statement with bound parameters (`%s`); returns the number of rows that it changed or found."""
         return self._cursor.execute(render(sql, self.names), arguments or None)
 
     def many(self, sql: str, rows: Sequence[Sequence[object]]) -> int:
@@ -177,9 +177,9 @@ def marks(values: Sequence[object]) -> str:
     return ", ".join(["%s"] * len(values))
 
 
-# Numbers as a table that is joined first, which costs one look into an index for each. With IN (...) the optimizer prefers to
-# read a small table from its start, hint or not; what locks would then wait for each row on its way that somebody has locked.
-# Within a query of its own, since MySQL locks no JSON_TABLE (error 3569).
+# Ids as a derived table that is joined first, one index lookup each. With IN (...) the optimizer may scan a small table even
+# against a hint, and a locking read would then wait for every locked row that it passes. JSON_TABLE is in a query of its own,
+# since MySQL cannot lock it (error 3569).
 GIVEN = "(SELECT id FROM JSON_TABLE(%s, '$[*]' COLUMNS (id BIGINT PATH '$')) j) v"
 
 
@@ -189,21 +189,21 @@ def given(ids: Iterable[object]) -> str:
 
 
 def chunks(values: Collection[Item]) -> Iterator[list[Item]]:
-    """For IN lists."""
+    """The distinct values in lists of CHUNK at most, for IN lists."""
     ordered = list(dict.fromkeys(values))
     for start in range(0, len(ordered), CHUNK):
         yield ordered[start : start + CHUNK]
 
 
 def quoted(columns: Sequence[str]) -> str:
-    """Columns for a statement: some have names such as DESC and ORDER."""
+    """A list of columns in backquotes: some have names such as DESC and ORDER."""
     return ", ".join(f"`{column}`" for column in columns)
 
 
 class Database:
-    """One connection, made when it is needed and again after it was lost. For one thread.
+    """One connection, opened when it is needed, and again after it was lost. For one thread.
 
-    With a `fence`, each writing transaction ends with its check: what a process that leads no longer did is rolled back.
+    With a `fence`, each writing transaction ends with its check: the work of a process that no longer leads is rolled back.
     """
 
     def __init__(self, server: Server, names: Names | None = None, fence: Fence | None = None) -> None:
@@ -217,7 +217,7 @@ class Database:
     def transaction(self, *, fenced: bool = True) -> Iterator[Transaction]:
         """Commit at the block's end, roll back on an exception.
 
-        Raises DatabaseUnavailable, Contention, DatabaseError, and LostLease if there is a fence and the lease has gone.
+        Raises DatabaseUnavailable, Contention, DatabaseError, and LostLease if there is a fence and the lease is lost.
         """
         try:
             connection = self._connected()
@@ -236,13 +236,13 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """A transaction that writes nothing: without the fence."""
+        """A transaction that only reads, without the fence."""
         with self.transaction(fenced=False) as tx:
             yield tx
 
     @contextmanager
     def stream(self, sql: str, arguments: Sequence[object] = ()) -> Iterator[Iterator[Row]]:
-        """Rows of a long query, fetched as they are read, on a connection of its own; memory does not grow with them."""
+        """Rows of a long query, fetched while they are read, on a connection of its own; memory does not grow."""
         try:
             connection = self._open()
             try:
@@ -250,14 +250,14 @@ class Database:
                     cursor.execute(render(sql, self.names), arguments or None)
                     yield iter(cursor)
             finally:
-                # Closing an SSCursor early would read the rest.
+                # Closing an SSCursor early would read the remaining rows.
                 _drop(connection)
         except pymysql.MySQLError as error:
             raise self._sentence(error) from error
 
     @property
     def skips_locked(self) -> bool:
-        """Whether SKIP LOCKED does what it says. NDB reads over it and waits for each row, then rolls the transaction back.
+        """Whether SKIP LOCKED works. NDB ignores it, waits for each locked row, and then rolls the transaction back.
 
         Raises DatabaseUnavailable.
         """
@@ -316,9 +316,9 @@ class Database:
         return DatabaseError(said)
 
     def _remedy(self, number: int, error: pymysql.MySQLError) -> str:
-        """What to do about a server that lets nobody in: a sentence, or nothing."""
+        """A sentence with what to do about a refused login or an unreachable server; empty for other errors."""
         if number in _NO_LOGIN:
-            return " The user is database.user, the password that of database.password_file: site.yml writes both."
+            return " The user is database.user, and database.password_file has the password: site.yml writes both."
         if number in _NO_RIGHT:
             return f" The user {self.server.user} lacks privileges: site.yml grants them."
         if number not in _NO_WAY:
@@ -329,6 +329,6 @@ class Database:
 
 
 def _drop(connection: pymysql.connections.Connection[Any]) -> None:
-    """Close without a word to the server, which may not be listening."""
+    """Close a connection without a message to the server, which may hang."""
     with suppress(pymysql.MySQLError, OSError):
         connection._force_close()  # type: ignore[attr-defined]

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hopshive.database.connection import Transaction
 
-# Of every object that hopshive adds to the metastore's database.
+# The prefix of every object that hopshive adds to the metastore's database.
 PREFIX = "hopshive_"
-# From a storage descriptor to the inode of its directory: nobody follows this one who asks what belongs to an object.
+# The key from a storage descriptor to its directory's inode. It does not count for what belongs to an object.
 INODE_KEY = f"{PREFIX}inode"
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """`columns` of `table` refer to `to_columns` of `to`. A table has its schema with it only if that is another."""
+    """`columns` of `table` refer to `to_columns` of `to`. A table's name has its schema only if that is another one."""
 
     table: str
     name: str
@@ -28,29 +28,29 @@ class ForeignKey:
 
     @property
     def column(self) -> str:
-        """The column of a key that has one."""
+        """The column of a key with one column."""
         (column,) = self.columns
         return column
 
     @property
     def to_column(self) -> str:
-        """What that column refers to."""
+        """The column that a key with one column refers to."""
         (column,) = self.to_columns
         return column
 
     @property
     def cascades(self) -> bool:
-        """Whether a row goes with the one that it refers to."""
+        """Whether the deletion of a row deletes the rows that refer to it."""
         return self.on_delete == "CASCADE"
 
 
 def outgoing(tx: Transaction) -> tuple[ForeignKey, ...]:
-    """The keys of the tables of the database in use, wherever they lead."""
+    """The keys of tables of the current database, to tables of any database."""
     return _read(tx, "TABLE_SCHEMA", "CONSTRAINT_SCHEMA")
 
 
 def incoming(tx: Transaction) -> tuple[ForeignKey, ...]:
-    """The keys that lead to tables of the database in use, wherever from. The server looks through all that it has for it."""
+    """The keys of tables of any database to tables of the current one. The server reads all its schemas for this."""
     return _read(tx, "REFERENCED_TABLE_SCHEMA", "UNIQUE_CONSTRAINT_SCHEMA")
 
 
@@ -60,9 +60,9 @@ def _read(tx: Transaction, of_column: str, of_rule: str) -> tuple[ForeignKey, ..
     def said(schema: str, table: str) -> str:
         return table if schema == here else f"{schema}.{table}"
 
-    # Two queries and not a join, for which the server would open each table twice.
+    # Two queries in place of a join: for a join the server would open each table twice.
     rules = {
-        # InnoDB and NDB make no difference between the two.
+        # InnoDB and NDB treat RESTRICT and NO ACTION the same.
         (schema, table, name): tuple("RESTRICT" if rule == "NO ACTION" else rule for rule in (on_delete, on_update))
         for schema, table, name, on_delete, on_update in tx.rows(
             "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE"

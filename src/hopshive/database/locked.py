@@ -1,8 +1,9 @@
-"""Rows that somebody else has locked, where the database cannot skip them: on NDB, which waits for each and then rolls back.
+"""Rows that another session has locked, on a database that cannot skip them: NDB waits for each and then rolls back.
 
-A transaction that met such a row is done again for each half of its rows, and so on until the row stands alone. That row is left
-alone for a while, longer each time: a try costs the time that NDB waits for a lock (TransactionDeadlockDetectionTimeout, 1.2 s),
-but what a data node's end interrupted looks the same, and goes at the next try.
+A transaction that met such a row is repeated for each half of its rows, and so on until the locked row stands alone. That
+row is then skipped for a while, longer each time. A try costs the time that NDB waits for a lock
+(TransactionDeadlockDetectionTimeout, 1.2 s). A transaction that a data node's end interrupted looks the same, and succeeds
+at the next try.
 """
 
 from __future__ import annotations
@@ -21,37 +22,37 @@ if TYPE_CHECKING:
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 
-# Seconds until what somebody had locked is tried again: the first time, and at most, as it is twice as long each time.
-FIRST = 1.0
-AGAIN = 10.0
-# Tries that may fail in one go: as many as one row among a thousand takes.
+# Seconds for which a locked row is skipped: first, and at most, twice as long each time.
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 10.0
+# Failed tries of one call: as many as one locked row among a thousand takes.
 MOST_FAILED = 11
 
 
 class Locked(Generic[Key]):
-    """What is left alone now. For one thread."""
+    """The rows that are skipped now. For one thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # Until when, and for how long that was. Kept for a while afterwards, for the next time.
+        # For each row the end of its pause and the pause's length, kept for a while afterwards for the next pause.
         self._left: dict[Key, tuple[float, float]] = {}
 
     def __len__(self) -> int:
-        """How many are left alone, so that a query can ask for as many more."""
+        """The number of skipped rows, so that a query can ask for as many more."""
         now = self._remembered()
         return sum(until > now for until, _ in self._left.values())
 
     def free(self, keys: Iterable[Key]) -> list[Key]:
-        """Those that are not left alone."""
+        """Those rows that are not skipped."""
         now = self._remembered()
         return [key for key in keys if key not in self._left or self._left[key][0] <= now]
 
     def spare(
         self, database: Database, keys: Iterable[Key], work: Callable[[Transaction, Sequence[Key]], Result]
     ) -> list[Result]:
-        """Do something with rows, in one transaction if nobody has locked one of them; what each transaction returned.
+        """Do `work` with rows, in one transaction unless a row is locked; returns the result of each transaction.
 
-        Where the server skips what is locked, that is up to `work`. Raises what a transaction does; Contention only there.
+        On a server that skips locked rows, `work` skips them itself. Raises a transaction's errors, Contention only there.
         """
         wanted = list(keys)
         left = deque([wanted] if wanted else [])
@@ -67,7 +68,7 @@ class Locked(Generic[Key]):
                     raise
                 failed += 1
                 middle = len(some) // 2
-                # The large parts first: what nobody has locked is done before a locked row is found.
+                # Large parts first: unlocked rows are done before the locked row is found.
                 if middle:
                     left += [some[:middle], some[middle:]]
                 else:
@@ -81,13 +82,13 @@ class Locked(Generic[Key]):
         return results
 
     def _remembered(self) -> float:
-        """The time, with what was due long before it forgotten."""
+        """The time now; forgets rows whose pause ended long ago."""
         now = self._clock()
-        self._left = {key: (until, pause) for key, (until, pause) in self._left.items() if until + AGAIN > now}
+        self._left = {key: (until, pause) for key, (until, pause) in self._left.items() if until + LONGEST_PAUSE > now}
         return now
 
     def _leave(self, keys: Iterable[Key]) -> None:
         now = self._clock()
         for key in keys:
-            pause = min(2 * self._left[key][1], AGAIN) if key in self._left else FIRST
+            pause = min(2 * self._left[key][1], LONGEST_PAUSE) if key in self._left else FIRST_PAUSE
             self._left[key] = (now + pause, pause)

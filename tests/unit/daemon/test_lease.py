@@ -180,8 +180,8 @@ def test_attempts_that_fail_are_a_line_and_their_end_another(
     assert renewed.wait(20)
     renewal.stop()
     failed, again = [record.message for record in caplog.records]
-    assert re.fullmatch(r"The lease could not be renewed, [\d.]+ s are left: away", failed)
-    assert again == "The lease is renewed again, after 3 attempts that failed."
+    assert re.fullmatch(r"The lease could not be renewed; it expires in [\d.]+ s: away", failed)
+    assert again == "The lease is renewed again, after 3 failed attempts."
 
 
 def test_an_expired_lease_is_not_renewed_even_if_nobody_took_it(
@@ -504,7 +504,7 @@ def test_a_leader_outlives_its_database(tmp_path: Path) -> None:
                 for renewal in renewals:
                     renewal.stop()
                 assert [str(error) for error in lost] == [
-                    "This daemon does not lead any more (epoch 1): it could not be renewed for 0.5 s."
+                    "This daemon no longer leads (epoch 1): it could not be renewed for 0.5 s."
                 ]
             finally:
                 again.kill()

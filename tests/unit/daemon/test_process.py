@@ -269,7 +269,7 @@ def test_a_leader_without_a_namenode_lets_another_try(
 def test_an_error_is_counted_and_the_work_goes_on(
     run: Run, mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch, error: Exception, what: str
 ) -> None:
-    monkeypatch.setattr(worker_module, "UNFORESEEN", (0.05, 1.0))
+    monkeypatch.setattr(worker_module, "UNEXPECTED", (0.05, 1.0))
     errors = [error, error]
 
     def act(database: Database) -> None:
@@ -280,7 +280,7 @@ def test_an_error_is_counted_and_the_work_goes_on(
     one = run(act)
     until(lambda: "went on" in proofs(mariadb))
     assert metric(one.metrics, f'hopshive_errors_total{{what="{what}"}} 2.0')
-    # After what nobody foresaw, work is made anew.
+    # After an unexpected error, the work is created again.
     assert proofs(mariadb).count("start") == (3 if what == "unforeseen" else 1)
 
 
@@ -482,7 +482,10 @@ def test_a_request_that_cannot_be_done_says_why(run: Run, server: Server) -> Non
     failed, broken, other = asked(server, "restore"), asked(server, "collect"), asked(server, "sync")
     until(lambda: broken().over)
     assert (failed().state, failed().message) == ("failed", "Nothing was removed at /x.")
-    assert broken().message == "An error that nobody foresaw: KeyError('surprise')."
+    assert (
+        broken().message
+        == "Unexpected error: KeyError('surprise'). The system log of hopshive-cleaner has its traceback."
+    )
     assert other().state == "waiting"
     assert not one.ended
 

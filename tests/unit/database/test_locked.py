@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from hopshive.database import Contention, Database, Transaction
-from hopshive.database.locked import AGAIN, FIRST, Locked
+from hopshive.database.locked import FIRST_PAUSE, LONGEST_PAUSE, Locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,19 +55,19 @@ def test_a_row_is_left_alone_for_twice_as_long_each_time(world: World) -> None:
             assert len(world.locked) == 1
             world.now += 0.5
         pauses.append(world.now - began)
-    assert pauses == [FIRST, 2, 4, 8, AGAIN, AGAIN]
+    assert pauses == [FIRST_PAUSE, 2, 4, 8, LONGEST_PAUSE, LONGEST_PAUSE]
 
 
 def test_what_was_done_begins_anew(world: World) -> None:
     world.held = {2}
     for _ in range(3):
         world.spare(2)
-        world.now += AGAIN
+        world.now += LONGEST_PAUSE
     world.held = set()
     assert world.spare(2) == [2]
     world.held = {2}
     assert world.spare(2) == []
-    world.now += FIRST
+    world.now += FIRST_PAUSE
     assert world.locked.free([2]) == [2]
 
 
@@ -75,8 +75,8 @@ def test_what_was_due_long_ago_is_forgotten(world: World) -> None:
     world.held = {2}
     for _ in range(3):
         world.spare(2)
-        world.now += AGAIN
-    world.now += AGAIN
+        world.now += LONGEST_PAUSE
+    world.now += LONGEST_PAUSE
     assert world.spare(2) == []
-    world.now += FIRST
+    world.now += FIRST_PAUSE
     assert world.locked.free([2]) == [2]

@@ -39,8 +39,6 @@ KINDS = {
             "src/hopshive/consistency/mirror",
             "src/hopshive/consistency/schema",
             "src/hopshive/consistency/tables.py",
-            "src/hopshive/daemon",
-            "src/hopshive/database",
             "src/hopshive/hdfs",
             "src/hopshive/install",
             "src/hopshive/metastore",

@@ -27,7 +27,7 @@ from hopshive.consistency.garbage.rows import Rows
 from hopshive.consistency.garbage.scratch import Scratch
 from hopshive.consistency.garbage.subject import Collected
 from hopshive.database import GIVEN, Contention, given
-from hopshive.database.locked import AGAIN as LOCKED_AGAIN
+from hopshive.database.locked import LONGEST_PAUSE as LOCKED_AGAIN
 from hopshive.database.locked import Locked
 from hopshive.hdfs.namenode import NameNodeError
 

@@ -103,14 +103,14 @@ def restorable(
 
 
 # At a path or beneath it.
-_THERE = f"(path_hash = %s AND path = %s OR {state.BENEATH})"
+_THERE = f"(path_hash = %s AND path = %s OR {state.BELOW})"
 
 
 def _place(path: str) -> list[object]:
     """The arguments of _THERE."""
     above = normal(path)
     prefix = above.rstrip("/").encode("utf-8", "surrogateescape")
-    return [path_hash(above), prefix or b"/", *state.beneath(prefix)]
+    return [path_hash(above), prefix or b"/", *state.below(prefix)]
 
 
 def _dependants(tx: Transaction, entries: Sequence[Entry], place: Sequence[object]) -> Iterator[Entry]:

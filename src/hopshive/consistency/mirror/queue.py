@@ -92,16 +92,16 @@ def hasten(tx: Transaction, path: str, wait: float) -> None:
     """What is missing at or beneath a path was seen to go: it waits the shorter time."""
     tx.execute(
         "UPDATE {state}.recheck SET due = LEAST(due, UTC_TIMESTAMP(3) + INTERVAL %s SECOND)"
-        f" WHERE kind = 'missing' AND ({_AT} OR {state.BENEATH})",
-        (wait, *_at(path), *state.beneath(encoded(path))),
+        f" WHERE kind = 'missing' AND ({_AT} OR {state.BELOW})",
+        (wait, *_at(path), *state.below(encoded(path))),
     )
 
 
 def missing_at(tx: Transaction, path: str, *, whole: bool) -> list[int]:
     """Storage descriptors that are missing at a path, with `whole` also beneath it; `MOST_AT_ONCE` at most."""
     rows = tx.rows(
-        f"SELECT sd_id FROM {{state}}.recheck WHERE kind = 'missing' AND ({_AT} OR %s AND {state.BENEATH}) LIMIT %s",
-        (*_at(path), whole, *state.beneath(encoded(path)), MOST_AT_ONCE),
+        f"SELECT sd_id FROM {{state}}.recheck WHERE kind = 'missing' AND ({_AT} OR %s AND {state.BELOW}) LIMIT %s",
+        (*_at(path), whole, *state.below(encoded(path)), MOST_AT_ONCE),
     )
     return [int(sd_id) for (sd_id,) in rows]
 
@@ -177,11 +177,11 @@ def follow_missing(tx: Transaction, source: str, target: str, txid: int, *, foll
     before that it went, or if the event is about exactly that path: then something had come there again.
     """
     was, now = encoded(source), encoded(target)
-    own = f"kind = 'missing' AND txid < %s AND ({_AT} OR target = '' AND {state.BENEATH})"
+    own = f"kind = 'missing' AND txid < %s AND ({_AT} OR target = '' AND {state.BELOW})"
     at_target = "kind = 'missing' AND txid < %s AND (target = %s OR target LIKE %s)"
     for column, where, arguments in (
         *([("target", at_target, (was, _beneath(source)))] if followed else []),
-        ("path", own, (*_at(source), *state.beneath(was))),
+        ("path", own, (*_at(source), *state.below(was))),
     ):
         place = "%s" if target == NOWHERE else f"CONCAT(%s, SUBSTRING({column}, %s))"
         there = (now,) if target == NOWHERE else (now, len(was) + 1)
@@ -196,8 +196,8 @@ def arrived(tx: Transaction, path: str, txid: int, *, whole: bool) -> None:
     """Something came where it was missing, with `whole` perhaps also beneath: from now on it lies there."""
     tx.execute(
         "UPDATE {state}.recheck SET target = '', txid = %s"
-        f" WHERE kind = 'missing' AND txid < %s AND target <> '' AND ({_AT} OR %s AND {state.BENEATH})",
-        (txid, txid, *_at(path), whole, *state.beneath(encoded(path))),
+        f" WHERE kind = 'missing' AND txid < %s AND target <> '' AND ({_AT} OR %s AND {state.BELOW})",
+        (txid, txid, *_at(path), whole, *state.below(encoded(path))),
     )
 
 
@@ -348,7 +348,7 @@ def waiting_for_humans(paths: Sequence[str]) -> tuple[str, list[object]]:
     waits = "state IN ('held', 'reported')"
     if not paths:
         return waits, []
-    where, arguments = state.at_or_beneath([encoded(path) for path in paths])
+    where, arguments = state.at_or_below([encoded(path) for path in paths])
     return f"{waits} AND {where}", [*arguments]
 
 

@@ -118,7 +118,7 @@ class WaitedFor:
             return where, [self.last]
         # A directory that goes takes with it what lies in it.
         above = [encoded(one) for path in self.paths for one in prefixes(path)]
-        about, arguments = state.at_or_beneath([encoded(path) for path in self.paths], above)
+        about, arguments = state.at_or_below([encoded(path) for path in self.paths], above)
         return f"{where} AND {about}", [self.last, *arguments]
 
     def count(self, tx: Transaction) -> int:
