@@ -1,6 +1,6 @@
-"""`hopshive check`: metastore and file system compared in both directions; every difference, and nothing is changed.
+"""Compares metastore and file system in both directions for `hopshive check`. Changes nothing.
 
-What is changing right now is not a difference: what the first look finds is looked at again before it is told.
+A change that is under way is not a difference: each finding is checked again after a pause before it is reported.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 Kind = Literal["no directory", "not bound", "bound elsewhere", "no metadata", "garbage"]
 PAGE = 5000
-# Seconds between the first look at a difference and the second.
+# Seconds after which a finding is checked again.
 SETTLE = 2.0
 _FIRST = -(2**63)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that is on one side only. `object` is `table catalog.db.name`, or empty; `path` is empty for garbage."""
+    """A thing that only one side has. `object`: `table catalog.db.name`, or empty. `path`: empty for garbage."""
 
     kind: Kind
     object: str
@@ -48,11 +48,11 @@ def differences(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     settle: float = SETTLE,
 ) -> Iterator[Difference]:
-    """All of them. `progress` is told how many of how many storage descriptors were compared.
+    """All differences. `progress` is called with the number of compared storage descriptors, and with their total.
 
     Memory grows by some 70 bytes a directory, and with the number of differences. With the source `hopsfs` there is no
     `namenode`: the file system itself keeps directories and metadata together, and only garbage is looked for.
-    Raises NameNodeError and DatabaseError, and Refused for another file system than the one that is followed.
+    Raises NameNodeError and DatabaseError, and Refused for a file system other than the followed one.
     """
     if namenode is not None:
         with database.reading() as tx:
@@ -69,7 +69,7 @@ def differences(
 
 
 def _garbage(config: Config, database: Database) -> dict[str, int]:
-    """Rows by table, where there are any."""
+    """The number of garbage rows of each table that has some."""
     with database.reading() as tx:
         return {table: count for table, count in garbage.counts(tx, config.source).items() if count}
 
@@ -80,7 +80,7 @@ class _Check:
         self._fs = config.file_system
         self._database = database
         self._namenode = namenode
-        # Where the metastore has something: exactly there, and there or beneath.
+        # Paths of the metastore's objects: hashes of exact paths, and paths at or above an object.
         self._at: set[int] = set()
         self._above = Known()
 
@@ -113,7 +113,7 @@ class _Check:
             with self._database.reading() as tx:
                 names, pending, gone = _names(tx, sd_ids), _pending(tx, sd_ids), _gone(tx) if judged else {}
             for sd_id, kind, path in judged:
-                # A descriptor that nothing owns is garbage, and counted there.
+                # A descriptor without an owner is garbage, and is counted as such.
                 if sd_id in names:
                     above = [gone[one] for one in prefixes(path) if one in gone] if kind == "no directory" else []
                     yield Difference(kind, names[sd_id], path, pending.get(sd_id) or next(iter(above), ""))
@@ -164,7 +164,9 @@ class _Check:
                 with self._database.reading() as tx:
                     went = journal.latest(tx, path, "removed")
                 if path in dropped:
-                    detail += f"; the table {dropped[path]} was dropped, the cleaner is about to decide on it"
+                    detail += (
+                        f"; the table {dropped[path]} was dropped, and the cleaner is about to decide on its directory"
+                    )
                 elif went:
                     detail += (
                         f"; the journal has metadata of it, from removal {went.removal}: hopshive restore --path {path}"
@@ -174,7 +176,7 @@ class _Check:
     def _strangers_of_databases(self) -> Iterator[tuple[str, str]]:
         with self._database.reading() as tx:
             rows = tx.rows("SELECT CTLG_NAME, NAME, DB_LOCATION_URI, DB_MANAGED_LOCATION_URI FROM DBS")
-            # Where tables of Spark's lie that have a placeholder for a location.
+            # Paths of Spark's tables whose location is a placeholder.
             for (location,) in tx.rows("SELECT PARAM_VALUE FROM SERDE_PARAMS WHERE PARAM_KEY = 'path'"):
                 self._above.add(self._fs.path_of(location) or "")
         homes: dict[str, str] = {}
@@ -192,7 +194,7 @@ class _Check:
             for child in self._children(path):
                 if child not in self._above:
                     yield owner, child
-        # The database `default` lies where those with external tables do. Where the managed ones lie stands in their own rows.
+        # The database `default` lies among directories of external tables. Other databases' rows have their managed directory.
         for path in roots - homes.keys():
             for child in self._children(path):
                 if child.endswith(".db") and child not in self._above:
@@ -219,7 +221,7 @@ class _Check:
             last = int(rows[-1][0])
 
     def _partitions(self, path: str, depth: int) -> Iterator[str]:
-        """Directories beneath a partitioned table that look like partitions and are none."""
+        """Directories below a partitioned table that have a partition's name and no partition."""
         for child in self._children(path):
             if "=" not in child.rpartition("/")[2]:
                 continue
@@ -230,7 +232,7 @@ class _Check:
                 yield from self._partitions(child, depth - 1)
 
     def _children(self, path: str) -> Iterator[str]:
-        """The directories in a directory that engines do not hide."""
+        """Subdirectories of a directory, without those that engines hide."""
         try:
             for entry in self._namenode.listing(path):
                 if entry.is_dir and not entry.name.startswith((".", "_")):
@@ -270,7 +272,7 @@ def _names(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
 
 
 def _dropped(tx: Transaction) -> dict[str, str]:
-    """Directories of tables that were dropped, and the tables' names: hopshive.consistency.drops.finish."""
+    """Directories of dropped tables, with the tables' names: hopshive.consistency.drops.finish decides on them."""
     rows = tx.rows(
         "SELECT o.path, o.name FROM {state}.owned o LEFT JOIN TBLS t ON t.TBL_ID = o.tbl_id WHERE t.TBL_ID IS NULL"
     )
@@ -278,7 +280,7 @@ def _dropped(tx: Transaction) -> dict[str, str]:
 
 
 def _gone(tx: Transaction) -> dict[str, str]:
-    """Directories that were seen to go, and when it is decided what follows."""
+    """Directories whose deletion or move was seen, each with the time when the mirror decides."""
     found = {}
     for path, kind, target, state, due in queue_reports.departed(tx, PAGE):
         moved = f"moved to {decoded(target)}, " if kind == "rename" and bytes(target) not in (b"", b"/") else ""
@@ -290,7 +292,7 @@ def _gone(tx: Transaction) -> dict[str, str]:
 
 
 def _pending(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
-    """What the mirror is going to do about some storage descriptors whose directory was never there."""
+    """The pending checks of storage descriptors whose directory never existed, as text."""
     return {
         int(sd_id): f"{state}, due {due:%Y-%m-%d %H:%M:%S} UTC"
         for sd_id, state, due in queue_reports.pending_of(tx, sd_ids)

@@ -1,4 +1,4 @@
-"""Which file system the metastore follows. On another one all looks as if it had been deleted."""
+"""The file system that the metastore follows. On another one, all directories would seem to be deleted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check(tx: Transaction, config: Config, place: str, identity: Identity) -> None:
-    """Raises Refused if it is not the one that was followed so far; `place` is the database, for the message."""
+    """Raises Refused if `identity` is not the file system that was followed so far. `place`: the database, for the message."""
     for name, own in _settings(identity).items():
         recorded = read_setting(tx, name)
         if recorded is not None and recorded != own:
@@ -25,11 +25,11 @@ def check(tx: Transaction, config: Config, place: str, identity: Identity) -> No
 
 
 def record(tx: Transaction, identity: Identity) -> None:
-    """From now on no other is followed."""
+    """Record the file system that is followed from now on."""
     for name, own in _settings(identity).items():
         write_setting(tx, name, own)
 
 
 def _settings(identity: Identity) -> dict[str, str]:
-    """Not the cluster's id alone: all NameNodes of a federation have the same, and it may be given to a new file system."""
+    """The ids that are recorded. A cluster's id alone may be that of another NameNode of a federation, or be used again."""
     return {"cluster_id": identity.cluster_id, "block_pool": identity.block_pool_id}

@@ -1,4 +1,4 @@
-"""How HDFS itself is, as a thread of the daemon: what follows directories is the first to notice."""
+"""The duty `report`: the state of HDFS itself, in the daemon's metrics and log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class ReportWork(Work):
-    """Tells how HDFS itself is: space, NameNodes, DataNodes. No other work waits for it."""
+    """Reports the state of HDFS: space, NameNodes, DataNodes. No other work waits for it."""
 
     def __init__(self, config: Config, metrics: Metrics) -> None:
         self._config = config
@@ -24,7 +24,7 @@ class ReportWork(Work):
         self._said: list[str] = []
 
     def step(self) -> bool:
-        """One look. A NameNode that does not answer is a part of what it tells: for the mirror to do something about."""
+        """Read the state once, and log new problems. A NameNode without an answer is such a problem, not an error."""
         timeout = min(report.TIMEOUT, self._config.hdfs.timeout)
         found = report.ask(self._config.namenodes, self._config.hdfs.user, timeout)
         self._metrics.show_hdfs(found)

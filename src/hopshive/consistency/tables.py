@@ -1,6 +1,4 @@
-"""The tables of what follows directories: how far the NameNode's events are applied, what is yet to be looked at again, what
-was removed and can be restored, and what may be garbage.
-"""
+"""The tables of the consistency duties: applied events, pending checks, removals with their journal, candidates for garbage."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""DROP TABLE to its end, where the metastore did not come to it.
+"""Finishes DROP TABLE for a metastore that ended too early.
 
-A metastore commits the deletion of a table's rows, and then deletes the directory. If it dies in between, the directory stays;
-the client tries again at another metastore, which knows no such table, and takes that for done. Whoever makes a table of that
-name anew then fails, or reads old rows.
+A metastore commits the deletion of a table's rows, and then deletes the directory. If the metastore dies in between, the
+directory stays. The client tries again at another metastore, which has no such table, and takes that for success. A new table
+of that name then fails, or has old rows.
 
-What tells such a directory from one that was meant to stay (a client may ask to keep it: Trino does, for external tables) is
-that a metastore ended around that time. So, when {state}.owned has a table that the metastore has not, and its directory is
-there:
+A directory may also stay on purpose: a client may ask to keep it, as Trino does for external tables. The difference is that a
+metastore ended around that time. So, if {state}.owned has a table that the metastore lacks, and its directory exists:
 
-- a metastore began since the table was last known to be there, or answered then and has been silent for a minute: it is moved to
-  the trash;
-- no metastore has ended since: it was meant to stay, or could not be deleted. It stays, and `hopshive check` tells of it.
+- A metastore began since the table was last seen, or answered then and has been silent for a minute: the directory is moved
+  to the trash.
+- No metastore has ended since: the directory was meant to stay, or could not be deleted. It stays, and `hopshive check`
+  reports it.
 
-Into the trash, always: nothing here is sure enough for more. Without one (fs.trash.interval 0) it stays.
-A metastore whose database was put back to an earlier state lacks tables too: then nothing is touched.
+Directories are only moved to the trash, since the evidence is not proof. Without a trash (fs.trash.interval 0) they stay.
+A metastore whose database was restored to an earlier state lacks tables too: then all directories stay.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Tables that are looked at in one step.
+# Tables that one step reads.
 PAGE = 1000
 # Seconds for which a directory without its table is left to the metastore that is about to delete it.
 SETTLE = 10.0
-# Seconds after which who is silent counts as ended, and after which all others would have deleted it.
+# Seconds of silence after which a metastore counts as ended; any other would have deleted the directory by then.
 PATIENCE = 60.0
 # By how much a metastore's clock and the database's may differ, in seconds.
 CLOCKS = 30.0
-# Longest that one metastore is waited for, in seconds.
+# Seconds to wait for one metastore.
 TIMEOUT = 2.0
-# Seconds between two times that it is written down until when no table was missing, and which metastores answer.
+# Seconds between two writes of SEEN.
 WRITE = 10.0
-# More than so many at once are no calls that were cut off: a human should look.
+# More directories than this at once are not calls that were cut off: a human must decide.
 MOST = 100
 # Where it stands in {state}.setting, as JSON: `complete` and, of each metastore, `heard`, in seconds since 1970 by the database's
 # clock, and the number that the next table has.
@@ -65,7 +65,7 @@ TABLES = "org.apache.hadoop.hive.metastore.model.MTable"
 
 @dataclass(frozen=True)
 class Directory:
-    """One that a table had, from {state}.owned. `name`: catalog.db.table."""
+    """A directory that a table owned, from {state}.owned. `name`: catalog.db.table."""
 
     tbl_id: int
     name: str
@@ -86,7 +86,7 @@ class _Left:
 
 
 def began(address: str) -> float | None:
-    """When the metastore at host:port began, in seconds since 1970; None if it does not answer."""
+    """The start of the metastore at host:port, in seconds since 1970; None without an answer."""
     host, _, port = address.rpartition(":")
     try:
         return health.metastore_start(host, int(port), TIMEOUT)
@@ -95,7 +95,7 @@ def began(address: str) -> float | None:
 
 
 class Drops:
-    """Finishes what others began, a little with each `step`. For the thread that has the database and the NameNode."""
+    """Finishes DROP TABLE in steps. For the thread that has the database and the NameNode."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Drops:
         self._written = -WRITE
 
     def step(self) -> None:
-        """Look at a page of tables, and decide on what is due. Raises NameNodeError, DatabaseError and LostLease."""
+        """Read a page of tables, and decide on due directories. Raises NameNodeError, DatabaseError and LostLease."""
         page, gone, put_back = self._read()
         if put_back:
             self._forget_all()
@@ -140,10 +140,10 @@ class Drops:
         if self._left:
             self._decide()
 
-    # --- what has gone ------------------------------------------------------------------------------------------------
+    # --- missing tables -----------------------------------------------------------------------------------------------
 
     def _read(self) -> tuple[list[int], list[Directory], bool]:
-        """Ids of a page, what of it has no table any more, and whether the metastore's tables are older than they were."""
+        """Ids of a page, directories of it without a table, and whether the database was restored to an earlier state."""
         with self._database.reading() as tx:
             if self._complete is None and (written := read_setting(tx, SEEN)):
                 seen = json.loads(written)
@@ -157,7 +157,7 @@ class Drops:
                 (self._after, PAGE),
             )
             page = [int(row[0]) for row in rows]
-            # After the page was read: a table is there before it is written down.
+            # Read after the page: a table exists before its note does.
             there = set(tx.rows(f"SELECT TBL_ID FROM TBLS WHERE TBL_ID IN ({marks(page)})", page)) if page else set()
         gone = [
             Directory(int(tbl_id), decoded(bytes(name)), decoded(bytes(path)), int(inode))
@@ -167,7 +167,7 @@ class Drops:
         return page, gone, put_back
 
     def _write(self) -> None:
-        """For who leads after this one."""
+        """Write SEEN for the next leader."""
         if self._clock() - self._written < WRITE:
             return
         self._written = self._clock()
@@ -180,7 +180,7 @@ class Drops:
         write_setting(tx, SEEN, json.dumps(seen))
 
     def _ask_all(self) -> dict[str, float | None]:
-        """When each metastore began."""
+        """The start of each metastore; None without an answer."""
         started = {address: self._ask(address) for address in self._config.metastores}
         for address, start in started.items():
             if start is not None:
@@ -189,7 +189,7 @@ class Drops:
         return started
 
     def _forget_all(self) -> None:
-        """What the metastore lacks now was not dropped."""
+        """Forget all directories without a table: these tables were not dropped."""
         self._left.clear()
         with self._database.transaction() as tx:
             count = tx.execute(
@@ -197,9 +197,12 @@ class Drops:
             )
             self._complete = self._round
             self._write_seen(tx)
-        log.warning("The metastore's tables were put back to an earlier state: the directories of %d stay.", count)
+        log.warning(
+            "The metastore's tables were put back to an earlier state. The directories of missing tables stay: %d.",
+            count,
+        )
 
-    # --- what becomes of it -------------------------------------------------------------------------------------------
+    # --- their directories --------------------------------------------------------------------------------------------
 
     def _decide(self) -> None:
         now = self._clock()
@@ -207,7 +210,7 @@ class Drops:
         entries = self._namenode.entries([one.directory.path for one in left])
         there = {one.directory.tbl_id for one, entry in zip(left, entries, strict=True) if _is(entry, one.directory)}
         due = [one for one in left if now - one.noticed >= SETTLE]
-        # An absence is believed late: a NameNode that was parted from the others knows nothing of what was made since.
+        # An absence counts only when due: a NameNode that is cut off from the others does not have new directories.
         self._forget([one for one in due if one.directory.tbl_id not in there])
         due = [one for one in due if one.directory.tbl_id in there]
         if len(due) > MOST:
@@ -225,7 +228,7 @@ class Drops:
     def _decide_on(self, one: _Left, started: Mapping[str, float | None]) -> None:
         now = self._clock()
         begun = [address for address, start in started.items() if start is not None and start > one.since - CLOCKS]
-        # Who was silent before that has not dropped it.
+        # A metastore that was silent before that time has not dropped the table.
         silent = [
             address
             for address, start in started.items()
@@ -241,10 +244,10 @@ class Drops:
             self._let_be(one, "no metastore has ended since")
 
     def _finish(self, one: _Left, metastore: str, *, late: bool) -> None:
-        """Move it to the trash, as the metastore would have."""
+        """Move the directory to the trash, as the metastore would have."""
         path = one.directory.path
         if is_referred_to(self._database, self._config.file_system, path, one.directory.inode):
-            # Rows of the mirror's own go a moment after the table.
+            # The mirror's own rows are deleted a moment after the table.
             if late:
                 self._let_be(one, "the metastore refers to it, or to something in it")
             return
@@ -253,14 +256,14 @@ class Drops:
             return
         if self._namenode.safe_mode():
             return
-        # Who leads no longer moves nothing; nor is anything moved that the mirror has removed, or put back, meanwhile.
+        # Nothing is moved by a daemon that no longer leads, and no directory that the mirror has handled meanwhile.
         with self._database.transaction() as tx:
             sql = "SELECT 1 FROM {state}.owned WHERE tbl_id = %s AND inode = %s"
             still = tx.value(sql, (one.directory.tbl_id, one.directory.inode))
             if not still or tx.value("SELECT 1 FROM TBLS WHERE TBL_ID = %s", (one.directory.tbl_id,)):
                 del self._left[one.directory.tbl_id]
                 return
-            # To read all locations takes a while, and a table that was made there meanwhile is bound by now.
+            # Reading all locations takes a while. A table that was created there meanwhile is already bound.
             if tx.value("SELECT 1 FROM {inodes} WHERE id = %s LIMIT 1", (one.directory.inode,)):
                 return
         target = f"/user/{self._config.hdfs.user}/{TRASH}/Current{path}"
@@ -278,7 +281,7 @@ class Drops:
             self._let_be(one, f"it cannot be moved to the trash: {error}")
             return
         log.warning(
-            "The table %s was dropped, and its directory %s was there: the metastore %s ended meanwhile. It is %s now.",
+            "The table %s was dropped, but its directory %s stayed, since the metastore %s ended. It was moved to %s.",
             one.directory.name,
             path,
             metastore,
@@ -289,7 +292,7 @@ class Drops:
 
     def _let_be(self, one: _Left, why: str) -> None:
         log.warning(
-            "The table %s was dropped, and its directory %s stays: %s.", one.directory.name, one.directory.path, why
+            "The table %s was dropped, but its directory %s stays: %s.", one.directory.name, one.directory.path, why
         )
         self._forget([one])
 
@@ -302,5 +305,5 @@ class Drops:
 
 
 def _is(entry: Entry | None, directory: Directory) -> bool:
-    """Whether it is still the one that the table had."""
+    """Whether an entry is still the directory that the table owned."""
     return entry is not None and entry.is_dir and entry.file_id == directory.inode

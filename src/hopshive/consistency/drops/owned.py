@@ -1,11 +1,11 @@
-"""Directories that go with their table: DROP TABLE deletes them, after it has deleted the table's rows.
+"""Directories that a table owns: DROP TABLE deletes them, after it has deleted the table's rows.
 
-The metastore says so in nothing that outlives the rows, so it is written down while they are there, for whoever finds the
-directory without them (drops.finish). A table has a directory of its own in this sense as the metastore sees it
-(HMSHandler.checkTableDataShouldBeDeleted of Hive 4.0.1): a managed one, or an external one with external.table.purge. One that
-another system keeps (a storage handler, Iceberg's table_type) is left to that.
+Nothing in the metastore outlives the rows, so hopshive notes the directory while the rows exist. drops.finish uses the note
+for a directory without its table. A table owns its directory if the metastore would delete it
+(HMSHandler.checkTableDataShouldBeDeleted of Hive 4.0.1): a managed table, or an external one with external.table.purge. A
+directory of another system (a storage handler, Iceberg's table_type) belongs to that system.
 
-A table is looked at when it is bound, and with each full comparison: who alters one of these properties is not heard of before.
+A table is read when it is bound, and in each full comparison. A change of these properties is not noticed earlier.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAME_BYTES = 1100
 
 
 def note(tx: Transaction, directories: Mapping[int, tuple[str, int]]) -> None:
-    """Write down which of some storage descriptors, sd_id to path and file id, are of tables with a directory of their own."""
+    """Note those storage descriptors whose table owns its directory. `directories`: path and file id, by SD_ID."""
     rows = _tables(tx, directories)
     own = []
     for tbl_id, sd_id, catalog, database, table, owns in rows:
@@ -41,7 +41,7 @@ def note(tx: Transaction, directories: Mapping[int, tuple[str, int]]) -> None:
 
 
 def _tables(tx: Transaction, sd_ids: Collection[int]) -> list[Row]:
-    """TBL_ID, SD_ID, catalog, database, name of tables, and whether each has a directory of its own."""
+    """TBL_ID, SD_ID, catalog, database and name of tables, and whether each owns its directory."""
     if not sd_ids:
         return []
     return tx.rows(
@@ -52,10 +52,10 @@ def _tables(tx: Transaction, sd_ids: Collection[int]) -> list[Row]:
 
 
 def _forget_altered(tx: Transaction, tables: Mapping[int, int]) -> None:
-    """Forget those of some tables, by TBL_ID with SD_ID, that had a directory of their own and have none any more.
+    """Forget tables (SD_ID by TBL_ID) that no longer own their directory.
 
-    They are looked at once more: NDB has no snapshots, so a statement that a DROP TABLE overtakes may find a table without its
-    properties. The next one finds no table.
+    They are read a second time: NDB has no snapshots, so a statement that a DROP TABLE overtakes may find a table without
+    its properties. The second statement then finds no table.
     """
     if not tables:
         return
@@ -66,6 +66,6 @@ def _forget_altered(tx: Transaction, tables: Mapping[int, int]) -> None:
 
 
 def forget(tx: Transaction, tables: Collection[int]) -> None:
-    """Nothing is known of some tables any more, by TBL_ID."""
+    """Delete the notes about tables, by TBL_ID."""
     if ids := sorted(tables):
         tx.execute(f"DELETE FROM {{state}}.owned WHERE tbl_id IN ({marks(ids)})", ids)

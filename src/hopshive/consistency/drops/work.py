@@ -1,4 +1,4 @@
-"""What finishes a DROP TABLE, as a thread of the daemon."""
+"""The duty `drops`: it finishes DROP TABLE for a metastore that ended too early."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class DropsWork(Work):
-    """Finishes DROP TABLE where a metastore did not."""
+    """Runs `Drops` as a duty."""
 
     def __init__(self, config: Config, database: Database, metrics: Metrics) -> None:
         self._config = config
@@ -24,13 +24,13 @@ class DropsWork(Work):
         self._drops = Drops(config, database, self._namenode, metrics)
 
     def start(self) -> None:
-        """Nothing is moved on another file system than the metastore's. Raises Refused."""
+        """Raises Refused if the NameNode serves another file system than the one that is followed."""
         identity = self._namenode.identity()
         with self._database.reading() as tx:
             origin.check(tx, self._config, self._database.server.place, identity)
 
     def step(self) -> bool:
-        """One look."""
+        """Do one step of `Drops`."""
         self._drops.step()
         return False
 

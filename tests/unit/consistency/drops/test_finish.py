@@ -236,7 +236,7 @@ def test_check_tells_what_is_about_to_be_decided(site: Site, db: int) -> None:
     (found,) = site.world.differences()
     assert found.kind == "no metadata"
     assert found.detail == (
-        "in the directory of database hive.d; the table hive.d.t was dropped, the cleaner is about to decide on it"
+        "in the directory of database hive.d; the table hive.d.t was dropped, and the cleaner is about to decide on its directory"
     )
 
 
@@ -441,7 +441,7 @@ def test_a_metastore_that_was_put_back_to_an_earlier_state_has_dropped_nothing(
     site.after(SETTLE)
     assert site.is_there(path_of(site, "t"))
     assert site.written_down() == set()
-    assert "put back to an earlier state: the directories of 1 stay" in caplog.text
+    assert "put back to an earlier state. The directories of missing tables stay: 1." in caplog.text
 
 
 def test_many_at_once_are_for_a_human(site: Site, db: int, caplog: pytest.LogCaptureFixture) -> None:
