@@ -40,7 +40,8 @@ PHRASES: dict[str, str] = {
     r"once more": "again",
     r"knows? (?:no|nothing)": "does not know, has no",
     r"is let (?:be|go|alone)": "stays as it is",
-    r"journald|systemd's journal|journal of systemd": "the system log (`journal` is hopshive's)",
+    # systemd's own directory is called journald.conf.d.
+    r"journald(?!\.conf)|systemd's journal|journal of systemd": "the system log (`journal` is hopshive's)",
 }
 # The phrase that begins a sentence, with regard to case.
 BEGINNINGS: dict[str, str] = {

@@ -16,6 +16,7 @@ import yaml
 from jinja2.ext import do, loopcontrols
 
 from hopshive.services.components import COMPONENTS, Component
+from lookup_plugins.hopshive_components import LookupModule
 from tools.variables_doc import Loader, load
 
 if TYPE_CHECKING:
@@ -340,9 +341,16 @@ def test_a_modules_documented_options_are_its_arguments(path: Path) -> None:
 
 def test_purge_takes_every_unit_that_a_component_has() -> None:
     *_, play = yaml.safe_load((ROOT / "playbooks/purge.yml").read_text())
+    assert play["vars"]["__purge_units"] == "{{ query('hopshive_components', 'unit_files') }}"
     # MariaDB's unit is its package's.
     units = {unit for name, component in COMPONENTS.items() if name != "mariadb" for unit in component.units}
-    assert set(play["vars"]["__purge_units"]) == units
+    assert set(LookupModule().run(["unit_files"])) == units
+
+
+def test_what_purge_removes_is_what_roles_write() -> None:
+    texts = "".join(path.read_text() for path in (ROOT / "roles").rglob("*.yml"))
+    for name in LookupModule().run(["launchers", "paths"]):
+        assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", texts), name
 
 
 @pytest.mark.parametrize("component", COMPONENTS.values(), ids=COMPONENTS)
