@@ -221,6 +221,43 @@ def listed(value: Any) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else [str(value)]
 
 
+def entry_points() -> dict[tuple[str, str], set[str]]:
+    """The role and the file of tasks that another role or a playbook takes in, with the variables that it gives to them."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for path in [*TASK_FILES, *PLAYBOOKS]:
+        for task in tasks_of(path):
+            of_role = task.get("ansible.builtin.import_role", task.get("ansible.builtin.include_role", {}))
+            if "tasks_from" not in of_role:
+                continue
+            # A component that is named on the command line may be any that has such a file.
+            of_any = "{{" in of_role["name"]
+            for role in sorted(COMPONENTS.keys() & ROLES.keys()) if of_any else [of_role["name"]]:
+                if not of_any or (ROLES[role] / f"tasks/{of_role['tasks_from']}.yml").is_file():
+                    given = {name for name in task["vars"] if name.startswith(f"{role}_")}
+                    found.setdefault((role, of_role["tasks_from"]), set()).update(given)
+    return found
+
+
+ENTRY_POINTS = entry_points()
+
+
+@pytest.mark.parametrize(("role", "entry"), ENTRY_POINTS, ids=".".join)
+def test_an_entry_point_has_an_argument_spec(role: str, entry: str) -> None:
+    specs = load(ROLES[role] / "meta/argument_specs.yml")["argument_specs"]
+    assert entry in specs, f"the role {role} has no argument spec of its entry point {entry}"
+    options = specs[entry].get("options") or {}
+    assert specs[entry]["short_description"]
+    assert not [name for name, option in options.items() if not {"type", "description"} <= set(option)]
+    unknown = ENTRY_POINTS[role, entry] - set(options)
+    assert not unknown, f"the argument spec of {role}, entry point {entry}, lacks what its callers give: {unknown}"
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_argument_spec_belongs_to_an_entry_point(role: str) -> None:
+    specs = set(load(ROLES[role] / "meta/argument_specs.yml")["argument_specs"])
+    assert specs == {"main"} | {entry for of, entry in ENTRY_POINTS if of == role}
+
+
 @pytest.mark.parametrize("template", TEMPLATES, ids=relative)
 def test_a_template_parses(template: Path) -> None:
     environment = jinja2.Environment(extensions=[do, loopcontrols], autoescape=False)  # noqa: S701 only parsed
