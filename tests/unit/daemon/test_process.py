@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import logging
 import os
 import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,15 +19,15 @@ from prometheus_client import generate_latest
 from hopshive.config import Config, DatabaseConfig, HdfsConfig
 from hopshive.consistency.schema.own_tables import TABLES
 from hopshive.daemon import health as health_module
-from hopshive.daemon import logs, request
 from hopshive.daemon import process as daemon_module
+from hopshive.daemon import request
 from hopshive.daemon import worker as worker_module
 from hopshive.daemon.health import Leader
 from hopshive.daemon.metrics import Metrics
 from hopshive.daemon.notify import Notifier
 from hopshive.daemon.process import Bell, Daemon
 from hopshive.daemon.request import Doing, Handler, RequestFailed
-from hopshive.daemon.worker import Backoff, Duty, Work
+from hopshive.daemon.worker import Duty, Work
 from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, Names, Server, render
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
@@ -536,33 +534,7 @@ def test_what_a_former_leader_began_is_begun_again(run: Run, server: Server, mar
     assert now().state == "done"
 
 
-def test_only_what_nobody_began_can_be_withdrawn(server: Server) -> None:
-    database = Database(server, NAMES)
-    with database.transaction() as tx:
-        first, second = (request.ask(tx, "sync", {}, "ada") for _ in range(2))
-        taken = request.take(tx, ["sync"])
-        assert taken
-        assert taken.id == first
-        assert not request.withdraw(tx, first)
-        assert request.withdraw(tx, second)
-        request.finish(tx, first, "done", "x" * 5000)
-    with database.reading() as tx:
-        found = request.read(tx, first)
-        assert found
-        assert len(found.message) == request.MESSAGE
-        assert request.read(tx, second) is None
-
-
 # --- small parts ------------------------------------------------------------------------------------------------------
-
-
-def test_waiting_grows_to_a_bound() -> None:
-    backoff = Backoff(0.2, 1.0)
-    waits = [backoff.next() for _ in range(6)]
-    for wait, most in zip(waits, (0.2, 0.4, 0.8, 1.0, 1.0, 1.0), strict=True):
-        assert most / 2 <= wait <= most
-    backoff.reset()
-    assert backoff.next() <= 0.2
 
 
 @pytest.mark.wall_time
@@ -575,60 +547,6 @@ def test_a_bell_that_rang_before_wakes_at_once_and_once() -> None:
     began = time.monotonic()
     bell.wait(0.05)
     assert time.monotonic() - began >= 0.05
-
-
-@contextmanager
-def logged(monkeypatch: pytest.MonkeyPatch, journal: bool) -> Iterator[io.StringIO]:
-    if journal:
-        monkeypatch.setenv("JOURNAL_STREAM", "8:1")
-    else:
-        monkeypatch.delenv("JOURNAL_STREAM", raising=False)
-    stream = io.StringIO()
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    # Those of pytest would be closed.
-    root.handlers = []
-    logs.configure(stream)
-    try:
-        yield stream
-    finally:
-        root.handlers, root.level = before, level
-
-
-def test_a_record_is_one_line_with_its_priority_and_fields(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = logging.getLogger("hopshive.consistency.mirror.loop")
-    with logged(monkeypatch, journal=True) as stream:
-        log.info("Removed\n%s.", "a table", extra={"fields": {"path": '/a "b"', "n": 3}})
-        try:
-            raise ValueError("x")
-        except ValueError:
-            log.exception("Oh.")
-        log.debug("Unheard.")
-    first, second = stream.getvalue().splitlines()
-    assert first == r'<6>Removed a table. part=mirror.loop thread=MainThread path="/a \"b\"" n=3'
-    assert second.startswith(
-        r'<3>Oh. part=mirror.loop thread=MainThread exception="Traceback (most recent call last):\n'
-    )
-
-
-def test_without_a_journal_there_is_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    with logged(monkeypatch, journal=False) as stream:
-        logging.getLogger("hopshive.x").warning("Hm.")
-    assert stream.getvalue()[:3] == time.strftime("%Y")[:3]
-    assert "WARNING Hm. part=x" in stream.getvalue()
-
-
-def test_an_abstract_socket_is_told_and_no_socket_is_no_error() -> None:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    name = f"hopshive-test-{os.getpid()}"
-    listener.bind("\0" + name)
-    notifier = Notifier({"NOTIFY_SOCKET": "@" + name})
-    notifier.status("two\nlines")
-    notifier.status("two\nlines")
-    notifier.ready()
-    assert [listener.recv(100) for _ in range(2)] == [b"STATUS=two lines", b"READY=1"]
-    Notifier({}).ready()
-    Notifier({"NOTIFY_SOCKET": "/not/there"}).ready()
 
 
 def test_a_daemon_named_by_nobody_is_named_as_its_host(server: Server) -> None:

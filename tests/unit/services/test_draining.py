@@ -24,7 +24,7 @@ from hopshive.services.draining import (
     stopping,
 )
 from hopshive.services.health import NoAnswer
-from hopshive.services.locks import Process, abandon, transactions, unlocked
+from hopshive.services.locks import Process, abandon
 from tests.support.servers import free_port
 
 if TYPE_CHECKING:
@@ -198,33 +198,6 @@ def test_one_that_cannot_leave_is_restarted_all_the_same_and_told(fails: str) ->
     (sentence,) = server.messages
     assert "could not be removed from the discovery" in sentence
     assert sentence.endswith("KeeperErrorCode = ConnectionLoss")
-
-
-def test_the_transactions_of_a_query_are_those_that_hold_its_locks() -> None:
-    locks: list[dict[int, Any]] = [
-        {7: 17, 13: b"q1"},
-        {7: 17, 13: b"q1"},
-        {7: 18, 13: b"q2"},
-        {7: 0, 13: b"q1"},
-        {13: b"q1"},
-        {7: 19},
-    ]
-    assert transactions(locks, {"q1"}) == {"q1": [17]}
-
-
-def test_a_transaction_without_locks_is_known_by_its_process_alone() -> None:
-    states = {"open": 3, "aborted": 2}
-    opened: list[dict[int, Any]] = [
-        {1: number, 2: states[state], 3: user, 4: host}
-        for number, state, user, host in (
-            (17, "open", b"hive", b"one"),
-            (18, "aborted", b"hive", b"one"),
-            (19, "open", b"spark", b"one"),
-            (20, "open", b"hive", b"two"),
-            (21, "open", b"hive", b"one"),
-        )
-    ]
-    assert unlocked(opened, [{7: 21, 13: b"q2"}], PROCESS) == {17}
 
 
 def test_without_a_metastore_a_transaction_that_stays_is_told() -> None:
