@@ -61,7 +61,6 @@ KINDS = {
             "docs/cleaner.md",
             "docs/development.md",
             "docs/glossary.md",
-            "docs/inventory.md",
             "docs/job.md",
             "docs/lab.md",
             "docs/limits.md",
