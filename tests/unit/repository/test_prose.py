@@ -65,7 +65,6 @@ KINDS = {
             "docs/lab.md",
             "docs/limits.md",
             "docs/pyspark.md",
-            "docs/troubleshooting.md",
             "docs/variables.md",
         ),
     ),
