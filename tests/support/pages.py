@@ -96,13 +96,15 @@ def too_wide(page: str, text: str) -> Iterator[str]:
     transcript that have no `$`.
     A word without a blank, such as a URL, cannot be broken.
     """
-    transcript = False
+    transcript = comment = False
     for number, line in enumerate(text.splitlines(), 1):
         if _FENCE.match(line):
             transcript = False
         transcript = transcript or line.startswith("$ ")
         printed = transcript and not line.startswith("$ ")
-        whole = line.lstrip().startswith("|") or line.startswith("<!--")
+        comment = comment or line.startswith("<!--")
+        whole = comment or line.lstrip().startswith("|")
+        comment = comment and "-->" not in line
         if len(line) > WIDTH and not whole and not printed and " " in line.strip():
             yield f"{page}:{number}: a line of {len(line)} characters, {WIDTH} are the most"
 
