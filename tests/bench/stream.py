@@ -73,9 +73,9 @@ def _follow(rig: Rig, metastore: Metastore, begin: int, end: int) -> float:
             mirror.step()
         seconds = time.perf_counter() - began
         with database.reading() as tx:
-            rechecks = tx.value("SELECT COUNT(*) FROM {state}.recheck")
-        if rechecks:
-            raise AssertionError(f"{rechecks} rechecks of events that do not concern us")
+            checks = tx.value("SELECT COUNT(*) FROM {state}.recheck")
+        if checks:
+            raise AssertionError(f"{checks} pending checks of events that do not concern us")
         return seconds
     finally:
         database.close()

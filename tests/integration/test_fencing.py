@@ -137,10 +137,10 @@ def test_a_leader_that_was_frozen_in_its_work_writes_nothing_afterwards(daemons:
     whole = site.world.objects()
 
     def gone() -> bool:
-        return site.world.objects() == {"d"} and not site.world.rechecks()
+        return site.world.objects() == {"d"} and not site.world.pending_checks()
 
     def back() -> bool:
-        return site.world.objects() == whole and site.bound() == 4 and not site.world.rechecks()
+        return site.world.objects() == whole and site.bound() == 4 and not site.world.pending_checks()
 
     rounds: list[list[str]] = []
     for number in itertools.count(1):

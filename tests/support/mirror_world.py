@@ -117,11 +117,11 @@ class MirrorWorld:
         """Steps until something is so."""
         deadline = time.monotonic() + seconds
         while not what():
-            assert time.monotonic() < deadline, self.rechecks()
+            assert time.monotonic() < deadline, self.pending_checks()
             self.mirror.step()
 
     def look_again(self) -> None:
-        """As after a while: all rechecks are due."""
+        """As after a while: all pending checks are due."""
         self.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
         self.mirror.deciding.looks_at_held.hasten()
 
@@ -198,7 +198,7 @@ class MirrorWorld:
             | {f"{database}.{table}/{part}" for database, table, part in partitions}
         )
 
-    def rechecks(self) -> list[tuple[str, str]]:
+    def pending_checks(self) -> list[tuple[str, str]]:
         """Kind and state of what is yet to be decided."""
         return [
             (str(a), str(b)) for a, b in self.metastore.execute("SELECT kind, state FROM {state}.recheck ORDER BY id")

@@ -33,7 +33,7 @@ QUIET = {
     " WHERE PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME IS NULL",
     "databases in the queue": "SELECT COUNT(*) FROM {metastore}.DBS WHERE SD_ID IS NULL AND NAME <> 'default'",
     # What could not come back is tried again much later, or when something else has come back.
-    "rechecks": "SELECT COUNT(*) FROM {state}.recheck WHERE state NOT IN ('reported', 'held')"
+    "pending checks": "SELECT COUNT(*) FROM {state}.recheck WHERE state NOT IN ('reported', 'held')"
     " AND NOT (kind = 'restore' AND message <> '' AND due > UTC_TIMESTAMP(3))",
     "candidates for the cleaner": "SELECT COUNT(*) FROM {state}.candidate",
     "requests": "SELECT COUNT(*) FROM {state}.request WHERE state IN ('waiting', 'running')",

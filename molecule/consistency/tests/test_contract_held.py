@@ -38,7 +38,7 @@ def a_small_fuse(warehouse: Warehouse) -> Iterator[None]:
 
 def held(warehouse: Warehouse) -> int:
     """How many removals wait for a human."""
-    return int(warehouse.status()["rechecks"].get("held", 0))
+    return int(warehouse.status()["pending_checks"].get("held", 0))
 
 
 @pytest.mark.usefixtures("a_small_fuse")

@@ -156,7 +156,7 @@ class TestReport:
         db.warehouse.hdfs.move(path, f"{ELSEWHERE}/t")
         db.warehouse.wait_quiet()
         assert differences(before, metadata(db.warehouse)) == {}
-        assert db.warehouse.status()["rechecks"]["reported"] == 1
+        assert db.warehouse.status()["pending_checks"]["reported"] == 1
         assert any("hopshive approve" in problem for problem in db.warehouse.status()["problems"])
         assert {kind for kind, _ in db.told()} == {"no directory"}
         db.warehouse.hdfs.move(f"{ELSEWHERE}/t", path)

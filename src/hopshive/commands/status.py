@@ -68,7 +68,7 @@ def _table(found: Status) -> Table:
     if stored is not None:
         rows += [
             ("bound", f"{stored.bound}, {stored.unbound} wait"),
-            ("pending checks", _counts(stored.rechecks)),
+            ("pending checks", _counts(stored.pending_checks)),
             *((("moved", shown(first_of(stored.moved))),) if stored.moved else ()),
             ("fuse", "blown" if stored.fuse is not None else "holds" if stored.held is not None else "whole"),
             ("garbage candidates", str(stored.candidates)),

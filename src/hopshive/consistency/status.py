@@ -53,7 +53,7 @@ class Stored:
     compared_at: datetime | None
     bound: int
     unbound: int
-    rechecks: dict[str, int]
+    pending_checks: dict[str, int]
     fuse: str | None
     held: str | None
     candidates: int
@@ -106,7 +106,7 @@ class Status:
         """Sentences about removals that wait for `hopshive approve`."""
         if self.stored is None:
             return []
-        held, reported = (self.stored.rechecks.get(state, 0) for state in FOR_HUMANS)
+        held, reported = (self.stored.pending_checks.get(state, 0) for state in FOR_HUMANS)
         sentences = []
         if self.stored.fuse is not None:
             sentences.append(f"The fuse is blown, so nothing is removed: {self.stored.fuse} {_look(held)}")
@@ -151,7 +151,7 @@ class Status:
             "compared_at": stored.compared_at if stored else None,
             "bound": stored.bound if stored else None,
             "unbound": stored.unbound if stored else None,
-            "rechecks": stored.rechecks if stored else None,
+            "pending_checks": stored.pending_checks if stored else None,
             "moved": stored.moved if stored else None,
             "fuse": stored.fuse if stored else None,
             "garbage_candidates": stored.candidates if stored else None,
@@ -225,7 +225,7 @@ def read_stored(tx: Transaction) -> Stored:
         compared_at=compared_at,
         bound=bound,
         unbound=unbound,
-        rechecks=queue_reports.counts(tx),
+        pending_checks=queue_reports.counts(tx),
         fuse=_fuse(tx, why),
         held=why,
         candidates=int(tx.value("SELECT COUNT(*) FROM {state}.candidate")),

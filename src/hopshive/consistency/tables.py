@@ -29,6 +29,8 @@ CREATE TABLE IF NOT EXISTS {state}.position (
   PRIMARY KEY (id)
 ) ENGINE={engine}
 """,
+    # The pending checks. The leader of the former release works with the tables while the new release is installed, so the
+    # table keeps its first name.
     "recheck": """
 CREATE TABLE IF NOT EXISTS {state}.recheck (
   id BIGINT NOT NULL AUTO_INCREMENT,

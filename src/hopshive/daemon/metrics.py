@@ -47,7 +47,7 @@ class Metrics:
         self.bound = self._gauge("bound", "Storage descriptors that are bound to a directory.")
         self.unbound = self._gauge("unbound", "Storage descriptors on the file system that wait to be bound.")
         self.bindings = self._counter("bindings", "Storage descriptors that were bound.")
-        self.rechecks = self._gauge("rechecks", "Directories that wait for a pending check.", "state")
+        self.pending_checks = self._gauge("pending_checks", "Directories that wait for a pending check.", "state")
 
         self.removed = self._counter(
             "removed", "Objects of the metastore that followed their directory.", "kind", "cause"

@@ -343,7 +343,7 @@ def test_status_names_what_is_held_now_and_not_what_blew_the_fuse(
 
 
 def nothing_was_approved(world: MirrorWorld) -> None:
-    assert world.rechecks() == [("unlink", "held")]
+    assert world.pending_checks() == [("unlink", "held")]
     assert world.metastore.execute("SELECT * FROM {state}.request") == []
     world.look_again()
     world.settle()

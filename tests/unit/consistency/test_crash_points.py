@@ -101,7 +101,7 @@ def finish(world: MirrorWorld, mirror: Mirror, target: int, asked: requests.Requ
     """As the daemon's worker does it: what passes by itself is tried again, and what was asked is begun again."""
     deadline = time.monotonic() + scaled(120)
     worked = True
-    while worked or mirror.txid < target or world.rechecks():
+    while worked or mirror.txid < target or world.pending_checks():
         assert time.monotonic() < deadline, "the mirror does not come to rest"
         try:
             worked = mirror.step()

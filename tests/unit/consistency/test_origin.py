@@ -102,7 +102,7 @@ def test_it_ends_and_has_changed_nothing(world: MirrorWorld, leading: Leading) -
     until(lambda: leading.ended)
     assert "follows CID-before. Nothing was changed: correct hdfs.namenodes" in str(leading.ended[0])
     assert world.objects() == {"d", "d.t"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 def test_it_goes_on_if_the_right_one_answers_again(world: MirrorWorld, leading: Leading) -> None:

@@ -20,7 +20,7 @@ NAMES = {
     "hopshive_bindings_total",
     "hopshive_removed_total",
     "hopshive_restored_total",
-    "hopshive_rechecks",
+    "hopshive_pending_checks",
     "hopshive_drops_finished_total",
     "hopshive_fuse_blown",
     "hopshive_comparisons_total",
@@ -63,12 +63,12 @@ def test_two_in_one_process_do_not_meet() -> None:
 def test_who_leads_no_longer_shows_no_state_and_keeps_its_counters() -> None:
     metrics = Metrics()
     metrics.lag_seconds.set(7)
-    metrics.rechecks.labels(state="waiting").set(3)
+    metrics.pending_checks.labels(state="waiting").set(3)
     metrics.removed.labels(kind="table", cause="unlink").inc(2)
     metrics.clear_state()
     shown = text(metrics)
     assert "hopshive_lag_seconds 0.0" in shown
-    assert "hopshive_rechecks{" not in shown
+    assert "hopshive_pending_checks{" not in shown
     assert 'hopshive_removed_total{cause="unlink",kind="table"} 2.0' in shown
 
 

@@ -1,4 +1,4 @@
-"""Binding: storage descriptors that nobody has looked at are a work queue; each gets its foreign key, or a recheck.
+"""Binding: descriptors that no leader has looked at are a work queue; each gets its foreign key, or a pending check.
 
 The metastore knows nothing of this and never waits: rows that it has locked are left for the next turn.
 """

@@ -1,6 +1,6 @@
 """The full comparison: every storage descriptor against the NameNode, after a gap in its events and now and then.
 
-It goes on a page at a time beside everything else. What it finds absent becomes a recheck that waits for its end, so
+It goes on a page at a time beside everything else. What it finds absent becomes a pending check that waits for its end, so
 that the fuse sees all of it at once. Then it looks whether directories of removed objects are back, in case no event told.
 """
 
@@ -105,7 +105,7 @@ class Comparison:
         return len(rows) == PAGE_ROWS
 
     def _restore(self, wanted: Mapping[str, Collection[int]]) -> None:
-        """Add a recheck for each directory beneath which something is back, unless there is one."""
+        """Add a pending check for each directory beneath which something is back, unless there is one."""
         context = self._context
         found = look(context.namenode, wanted, sure=True)
         back = [path for path, inodes in wanted.items() if found.ids.get(path) in inodes]
@@ -163,7 +163,7 @@ class Comparison:
         context.locked.spare(context.database, [*again, *missing, *unheard], work)
 
     def _moved(self, paths: Iterable[str]) -> set[str]:
-        """Those of some paths that went with a directory that was moved: its own recheck decides, by grace and policy."""
+        """Those of some paths that went with a directory that was moved: its own check decides, by grace and policy."""
         above = {path: list(prefixes(path)) for path in paths}
         with self._context.database.reading() as tx:
             departures = queue.departures(tx, {prefix for some in above.values() for prefix in some})

@@ -55,13 +55,13 @@ class Context:
     # Storage descriptors and databases that somebody has locked, where the server cannot skip them.
     locked: Locked[int] = field(default_factory=Locked)
     locked_databases: Locked[int] = field(default_factory=Locked)
-    # By the number of the recheck.
+    # By the id of the check.
     passes: dict[int, Pass] = field(default_factory=dict)
     # The last transaction of the NameNode whose events are looked at.
     txid: int = 0
     # Transactions of the NameNode that were yet to be read when events were asked for the last time.
     lag: int = 0
-    # By the number of the recheck: a transaction of the NameNode after which its directory was seen to be absent.
+    # By the id of the check: a transaction of the NameNode after which its directory was seen to be absent.
     absences: dict[int, int] = field(default_factory=dict)
     # Objects that were removed, and restored, so far.
     removed: int = 0

@@ -6,8 +6,8 @@ directory lay there last, from where that lies by then:
 
 - at its own path: a partition outside of its table's directory, whose table went. What is made beneath a directory that was
   seen to be absent is made too late for that;
-- at the place to which the events took it. A recheck of the kind `missing` keeps that place (`queue.follow_missing`) through
-  moves, moves within the trash and returns. What has none lay in a directory that went: the recheck of that has a target.
+- at the place to which the events took it. A check of the kind `missing` keeps that place (`queue.follow_missing`) through
+  moves, moves within the trash and returns. What has none lay in a directory that went: the check of that has a target.
 
 An entry of the journal so has one of three:
 
@@ -104,12 +104,12 @@ def doubt(context: Context) -> None:
             more = queue.forget_missing(tx)
 
 
-def alike(context: Context, recheck: PendingCheck, entries: Sequence[Entry]) -> set[int]:
+def alike(context: Context, check: PendingCheck, entries: Sequence[Entry]) -> set[int]:
     """Ids of those entries without an inode that belong to what came back, as far as names and times tell."""
     newest: dict[tuple[str, str], Entry] = {}
     for one in entries:
-        if one.inode is None and one.path and is_below(one.path, recheck.path):
-            place = recheck.target + one.path[len(recheck.path) :]
+        if one.inode is None and one.path and is_below(one.path, check.path):
+            place = check.target + one.path[len(check.path) :]
             if was_trashed(place, one.path):
                 newest.setdefault((one.path, one.name), one)
     there = _there(context, {path for path, _ in newest})

@@ -274,7 +274,7 @@ class Mirror:
         metrics.bound.set(bound)
         metrics.unbound.set(unbound)
         for state in ("waiting", "held", "approved", "reported", "comparing"):
-            metrics.rechecks.labels(state).set(states.get(state, 0))
+            metrics.pending_checks.labels(state).set(states.get(state, 0))
         self._counts.wait(max(COUNT_INTERVAL, COUNT_REST * (time.monotonic() - began)))
 
     # --- what humans ask for --------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ class Mirror:
         return self._comparison or self._compare()
 
     def approve(self, paths: Sequence[str] = (), until: str | None = None) -> int:
-        """Let go of what the fuse holds or the policy reports; how many rechecks.
+        """Approve what the fuse holds or the policy reports; how many pending checks.
 
         `paths`: only what lies at or beneath one of them. `until`: not what is held since later.
         """

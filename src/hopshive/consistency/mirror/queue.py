@@ -36,9 +36,9 @@ _HELD_AT = (
 _COLUMNS = "id, kind, path, target, inode, sd_id, txid, event_at, state, removal"
 
 
-def add(tx: Transaction, rechecks: Sequence[tuple[PendingCheck, float]]) -> None:
+def add(tx: Transaction, checks: Sequence[tuple[PendingCheck, float]]) -> None:
     """Add some, each with the seconds until it is due."""
-    if not rechecks:
+    if not checks:
         return
     now = tx.value("SELECT UTC_TIMESTAMP(3)")
     tx.many(
@@ -56,7 +56,7 @@ def add(tx: Transaction, rechecks: Sequence[tuple[PendingCheck, float]]) -> None
                 now + timedelta(seconds=wait),
                 one.state,
             )
-            for one, wait in rechecks
+            for one, wait in checks
         ],
     )
 
@@ -81,7 +81,7 @@ def due_missing(tx: Transaction, limit: int, state: CheckState) -> list[PendingC
 
 
 def by_descriptor(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
-    """The storage descriptors that a recheck of the kind `missing` is about already, with the path that was missing."""
+    """The descriptors that have a check of the kind `missing` already, with the path that was missing."""
     if not sd_ids:
         return {}
     sql = f"SELECT sd_id, path FROM {{state}}.recheck WHERE sd_id IN ({marks(sd_ids)})"
@@ -154,7 +154,7 @@ def believed_moves(tx: Transaction) -> list[PendingCheck]:
 
 
 def forget_targets(tx: Transaction, ids: Sequence[int]) -> None:
-    """Nothing is known any more of where the directories of some rechecks lie."""
+    """Forget where the directories of some checks lie."""
     if ids:
         tx.execute(f"UPDATE {{state}}.recheck SET target = '' WHERE id IN ({marks(ids)})", ids)
 
@@ -173,7 +173,7 @@ def follow_missing(tx: Transaction, source: str, target: str, txid: int, *, foll
 
     `followed`: whether some target may be at the path or beneath it. No index finds those.
 
-    `target` of a recheck says where its directory lies, as far as events told. It went from its own path if nothing has told
+    `target` of a check says where its directory lies, as far as events told. It went from its own path if nothing has told
     before that it went, or if the event is about exactly that path: then something had come there again.
     """
     was, now = encoded(source), encoded(target)
@@ -211,7 +211,7 @@ def missing_places(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
 
 
 def departures(tx: Transaction, paths: Collection[str]) -> list[PendingCheck]:
-    """Rechecks of directories at some paths that went, the oldest first."""
+    """Checks of directories at some paths that went, the oldest first."""
     found = []
     for some in chunks([encoded(path) for path in paths]):
         rows = tx.rows(
@@ -261,7 +261,7 @@ def postpone(tx: Transaction, ids: Sequence[int], state: CheckState, message: st
 
 
 def begin(tx: Transaction, ids: Sequence[int], cause: Cause) -> int:
-    """The removal of some rechecks, one or more: after a crash, or a lock held too long, the one that they began before."""
+    """The removal of some checks, one or more; after a crash, or a lock held too long, the one that they have begun."""
     where = f"id IN ({marks(ids)})"
     removal = next(iter(_begun(tx, where, ids)), None) or journal.begin_removal(tx, cause)
     tx.execute(f"UPDATE {{state}}.recheck SET removal = %s WHERE {where} AND removal IS NULL", (removal, *ids))

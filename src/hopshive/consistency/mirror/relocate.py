@@ -31,7 +31,7 @@ def moved(location: str, path: str, source: str, target: str) -> str | None:
     return (uri.group() if uri else "") + target + path[len(source) :]
 
 
-def relocate(context: Context, recheck: PendingCheck, pages: Iterable[Sequence[Bound]]) -> bool:
+def relocate(context: Context, check: PendingCheck, pages: Iterable[Sequence[Bound]]) -> bool:
     """Move the locations of descriptors, page by page, and look again at once; False if some have no place to go to.
 
     The trigger puts each descriptor back in the queue, which binds it to its new place.
@@ -41,7 +41,7 @@ def relocate(context: Context, recheck: PendingCheck, pages: Iterable[Sequence[B
         wanted: dict[int, str] = {}
         for one in page:
             path = context.file_system.path_of(one.location) or ""
-            place = moved(one.location, path, recheck.path, recheck.target)
+            place = moved(one.location, path, check.path, check.target)
             if place:
                 wanted[one.sd_id] = place
         paths = {sd_id: context.file_system.path_of(place) or "" for sd_id, place in wanted.items()}
@@ -51,15 +51,15 @@ def relocate(context: Context, recheck: PendingCheck, pages: Iterable[Sequence[B
         with context.database.transaction() as tx:
             free = lock(tx, {one.sd_id: one.location for one in page if one.sd_id in there})
             tx.many("UPDATE SDS SET LOCATION = %s WHERE SD_ID = %s", [(there[sd_id], sd_id) for sd_id in free])
-            _move_paths(context, tx, recheck, free)
+            _move_paths(context, tx, check, free)
     if whole:
         with context.database.transaction() as tx:
-            _move_databases(context, tx, recheck)
-            queue.postpone(tx, [recheck.id], "waiting", "", wait=0)
+            _move_databases(context, tx, check)
+            queue.postpone(tx, [check.id], "waiting", "", wait=0)
     return whole
 
 
-def _move_paths(context: Context, tx: Transaction, recheck: PendingCheck, sd_ids: Sequence[int]) -> None:
+def _move_paths(context: Context, tx: Transaction, check: PendingCheck, sd_ids: Sequence[int]) -> None:
     """What Spark takes for the location of its tables (HiveExternalCatalog.restoreDataSourceTable)."""
     if not sd_ids:
         return
@@ -72,7 +72,7 @@ def _move_paths(context: Context, tx: Transaction, recheck: PendingCheck, sd_ids
         serde: place
         for serde, location in rows
         if (path := context.file_system.path_of(location))
-        and (place := moved(location, path, recheck.path, recheck.target))
+        and (place := moved(location, path, check.path, check.target))
     }
     tx.many(
         "UPDATE SERDE_PARAMS SET PARAM_VALUE = %s WHERE SERDE_ID = %s AND PARAM_KEY = 'path'",
@@ -80,10 +80,10 @@ def _move_paths(context: Context, tx: Transaction, recheck: PendingCheck, sd_ids
     )
 
 
-def _move_databases(context: Context, tx: Transaction, recheck: PendingCheck) -> None:
+def _move_databases(context: Context, tx: Transaction, check: PendingCheck) -> None:
     """Both locations of a database, of which it is bound to one."""
     homes = read_homes(context, tx, "NAME <> 'default'", ())
-    db_ids = [home.db_id for home in homes if any(is_below(path, recheck.path) for _, path in home.locations)]
+    db_ids = [home.db_id for home in homes if any(is_below(path, check.path) for _, path in home.locations)]
     if not db_ids:
         return
     sql = f"SELECT d.DB_ID, d.DB_LOCATION_URI, d.DB_MANAGED_LOCATION_URI FROM {GIVEN} STRAIGHT_JOIN DBS d ON d.DB_ID = v.id"
@@ -91,7 +91,7 @@ def _move_databases(context: Context, tx: Transaction, recheck: PendingCheck) ->
         places = []
         for location in locations:
             path = context.file_system.path_of(location)
-            places.append((moved(location, path, recheck.path, recheck.target) if path else None) or location)
+            places.append((moved(location, path, check.path, check.target) if path else None) or location)
         tx.execute(
             "UPDATE DBS SET DB_LOCATION_URI = %s, DB_MANAGED_LOCATION_URI = %s WHERE DB_ID = %s", (*places, db_id)
         )

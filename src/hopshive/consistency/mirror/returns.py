@@ -26,19 +26,19 @@ RETURN_AGAIN = 300.0
 LONGEST_RETURN = 1.0
 
 
-def process(context: Context, recheck: PendingCheck) -> None:
+def process(context: Context, check: PendingCheck) -> None:
     """Restore what was removed at or beneath a path, as far as its directories are the ones that were removed.
 
     What cannot come back yet waits: for a table or database that comes back later, or for a name. When the mirror removes what
     has that name, there is another attempt at once; when somebody drops or renames it, within RETURN_AGAIN. Raises TurnOver.
     """
-    passed = context.passes.pop(recheck.id, None) or Pass(context.effects)
+    passed = context.passes.pop(check.id, None) or Pass(context.effects)
     if context.config.journal.automatic:
         began = time.monotonic()
         with context.database.reading() as tx:
-            entries = journal.restorable(tx, path=recheck.path)
+            entries = journal.restorable(tx, path=check.path)
         if passed.alike is None:
-            passed.alike = identity.alike(context, recheck, entries)
+            passed.alike = identity.alike(context, check, entries)
         # All of it is read in each turn, so a turn goes on for as long at least as it read.
         read = time.monotonic()
         until = read + max(LONGEST_RETURN, read - began)
@@ -49,20 +49,20 @@ def process(context: Context, recheck: PendingCheck) -> None:
             passed.below = some[-1].id
             passed.problem = passed.problem or next(iter(problems), "")
             if time.monotonic() > until and some[-1] is not left[-1]:
-                context.passes[recheck.id] = passed
+                context.passes[check.id] = passed
                 raise TurnOver
     with context.database.transaction() as tx:
         if passed.problem:
             # What has come back in between may be what the first ones waited for.
             queue.postpone(
                 tx,
-                [recheck.id],
+                [check.id],
                 "waiting",
                 passed.problem,
                 wait=RETURN_AGAIN if context.effects == passed.effects else 0,
             )
         else:
-            queue.finish(tx, [recheck.id])
+            queue.finish(tx, [check.id])
 
 
 def restore(
@@ -94,13 +94,8 @@ def restore(
         while ready:
             with context.database.transaction() as tx:
                 step = journal.restore_next(tx, ready, context.config.mirror.batch)
-            for one in step.restored:
-                context.metrics.restored.labels(one.kind).inc()
-                context.restored += 1
+            _note(context, step.restored)
             done += len(step.restored)
-            if step.restored:
-                count, last = counted(len(step.restored), "object"), step.restored[-1]
-                log.info("Removal %d: %s came back, the last was %s %s.", last.removal, count, last.kind, last.name)
             problems += step.conflicts
             if same_inode:
                 context.refused.update(hash(entry.name) for entry in batch if entry.id in step.refused)
@@ -117,6 +112,16 @@ def restore(
         with context.database.transaction() as tx:
             queue.look_for_returns(tx)
     return done, problems
+
+
+def _note(context: Context, restored: Sequence[Entry]) -> None:
+    """Count restored objects, and log the last one."""
+    for one in restored:
+        context.metrics.restored.labels(one.kind).inc()
+    context.restored += len(restored)
+    if restored:
+        count, last = counted(len(restored), "object"), restored[-1]
+        log.info("Removal %d: %s came back, the last was %s %s.", last.removal, count, last.kind, last.name)
 
 
 def _batches(entries: list[Entry], size: int) -> Iterator[list[Entry]]:

@@ -68,7 +68,7 @@ class Found:
 class Known:
     """Paths that an event may be about: those of mirrored directories and of what is missing, with their ancestors.
 
-    Hashes of this process, 8 bytes each: a path that only seems known costs one recheck that finds nothing.
+    Hashes of this process, 8 bytes each: a path that only seems known costs one pending check that finds nothing.
     """
 
     def __init__(self) -> None:

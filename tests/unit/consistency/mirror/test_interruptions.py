@@ -63,7 +63,7 @@ def test_a_comparison_that_a_leader_did_not_finish_is_begun_again_by_the_next(
     comparison = world.mirror.compare()
     for _ in range(3):
         world.mirror.step()
-    assert ("missing", "comparing") in world.rechecks()
+    assert ("missing", "comparing") in world.pending_checks()
     assert not comparison.over
     world.start()
     world.settle()
@@ -191,7 +191,7 @@ def test_what_is_missing_and_lies_elsewhere_by_now_does_not_hold_up_others(world
     world.settle()
     world.wait_out()
     assert world.objects() == {"d", "d.s"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
     assert world.differences() == []
 
 
@@ -215,7 +215,7 @@ def test_what_was_approved_does_not_count_for_the_next_removals(world: MirrorWor
     world.settle()
     world.files.delete(f"{world.root}/all")
     world.settle()
-    assert world.rechecks() == [("unlink", "held")]
+    assert world.pending_checks() == [("unlink", "held")]
     world.mirror.approve()
     world.settle()
     assert world.objects() == {"d", "d.e"}
@@ -239,7 +239,7 @@ def test_the_fuse_counts_what_goes_along_from_elsewhere(world: MirrorWorld, gone
     if gone != "never seen":
         world.files.delete(home if gone == "database" else f"{world.root}/t")
         world.settle()
-    assert {state for _, state in world.rechecks()} == {"held"}
+    assert {state for _, state in world.pending_checks()} == {"held"}
     assert world.objects() == before
     world.mirror.approve()
     world.settle()

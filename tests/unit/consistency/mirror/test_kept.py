@@ -83,7 +83,7 @@ def test_what_a_job_overwrites_keeps_its_metadata_while_it_runs(world: MirrorWor
     world.files.delete(f"{world.root}/t/_temporary")
     world.wait_out()
     assert world.objects() == (everything - {"d.t/p=1", "d.t/p=2"} if whole else everything)
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
     assert world.differences() == []
 
 

@@ -54,11 +54,11 @@ def test_metadata_whose_directory_was_never_there_goes_when_its_grace_has_passed
     world.make_table(db, "t", f"{world.root}/elsewhere/t", directory=False)
     world.settle()
     assert world.objects() == {"d", "d.t"}
-    assert world.rechecks() == [("missing", "waiting")]
+    assert world.pending_checks() == [("missing", "waiting")]
     world.look_again()
     world.settle()
     assert world.objects() == {"d"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 def test_metadata_whose_directory_comes_later_is_bound(world: MirrorWorld, db: int) -> None:
@@ -70,7 +70,7 @@ def test_metadata_whose_directory_comes_later_is_bound(world: MirrorWorld, db: i
     world.look_again()
     world.settle()
     assert world.bound(number)
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 def test_a_deletion_right_after_the_creation_does_not_wait_the_longer_time(world: MirrorWorld, db: int) -> None:
@@ -127,7 +127,7 @@ def test_a_deleted_directory_takes_its_object_along(
         world.files.delete(path)
     world.settle()
     assert world.objects() == left
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
     assert world.differences() == []
     if place:
         world.files.move(place, path)
@@ -238,14 +238,14 @@ def test_what_is_back_does_not_wait_for_the_end_of_its_grace(world: MirrorWorld,
     for _ in range(2):
         world.files.move(path, f"{world.root}/away/{moved}")
         world.settle()
-        assert world.rechecks() == [("rename", "waiting")]
+        assert world.pending_checks() == [("rename", "waiting")]
         world.files.move(f"{world.root}/away/{moved}", path)
         world.settle()
-        assert world.rechecks() == []
+        assert world.pending_checks() == []
     assert world.objects() == ALL
     world.files.move(path, f"{world.root}/away/{moved}")
     world.settle()
-    assert world.rechecks() == [("rename", "waiting")]
+    assert world.pending_checks() == [("rename", "waiting")]
 
 
 @pytest.mark.usefixtures("table")
@@ -257,7 +257,7 @@ def test_another_directory_in_its_place_ends_no_grace(world: MirrorWorld) -> Non
     world.files.mkdir(f"{world.root}/other")
     world.files.move(f"{world.root}/other", path)
     world.settle()
-    assert world.rechecks() == [("rename", "waiting")]
+    assert world.pending_checks() == [("rename", "waiting")]
 
 
 def test_with_follow_the_locations_move_along(world: MirrorWorld, table: int) -> None:
@@ -270,7 +270,7 @@ def test_with_follow_the_locations_move_along(world: MirrorWorld, table: int) ->
         (f"{world.uri}{world.root}/away/t",)
     ]
     assert world.differences() == []
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 @pytest.mark.usefixtures("table")
@@ -301,7 +301,7 @@ def test_with_report_nothing_is_removed_until_a_human_approves(world: MirrorWorl
     world.files.move(f"{world.root}/managed/d.db/t", f"{world.root}/away/t")
     world.settle()
     assert world.objects() == ALL
-    assert world.rechecks() == [("rename", "reported")]
+    assert world.pending_checks() == [("rename", "reported")]
     assert world.mirror.approve() == 1
     world.settle()
     assert world.objects() == {"d"}
@@ -316,11 +316,11 @@ def test_a_rename_by_the_metastore_binds_to_the_new_place_and_waits_for_nothing(
     world.files.move(old, new)
     if heard == "before":
         world.settle()
-        assert world.rechecks() == [("rename", "waiting")]
+        assert world.pending_checks() == [("rename", "waiting")]
     world.metastore.execute(f"UPDATE SDS SET LOCATION = REPLACE(LOCATION, '{old}', '{new}')")
     world.metastore.execute(f"UPDATE TBLS SET TBL_NAME = 'u' WHERE TBL_ID = {table}")
     world.settle()
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
     assert world.objects() == {name.replace("d.t", "d.u") for name in ALL}
     assert world.differences() == []
     world.files.delete(new)
@@ -337,7 +337,7 @@ def test_what_still_refers_to_the_old_place_keeps_its_grace(world: MirrorWorld) 
     # As a site's own statement for the table, which forgets the partitions.
     world.metastore.execute(f"UPDATE SDS SET LOCATION = '{world.uri}{new}' WHERE LOCATION = '{world.uri}{old}'")
     world.settle()
-    assert world.rechecks() == [("rename", "waiting")]
+    assert world.pending_checks() == [("rename", "waiting")]
     assert world.objects() == ALL
     world.wait_out()
     assert world.objects() == {name for name in ALL if "p=" not in name}
@@ -350,7 +350,7 @@ def test_another_table_at_the_place_of_what_was_moved_ends_no_grace(world: Mirro
     world.settle()
     world.make_table(db, "other", f"{world.root}/away", directory=False)
     world.settle()
-    assert world.rechecks() == [("rename", "waiting")]
+    assert world.pending_checks() == [("rename", "waiting")]
     assert world.objects() == {*ALL, "d.other"}
 
 
@@ -366,7 +366,7 @@ def test_a_comparison_does_not_decide_on_what_was_moved(
     world.settle()
     world.mirror.compare()
     world.settle()
-    assert world.rechecks() == [("rename", state)]
+    assert world.pending_checks() == [("rename", state)]
     assert world.objects() == ALL
 
 
@@ -402,7 +402,7 @@ def test_what_was_dropped_while_it_was_held_does_not_wait_any_more(
     assert one.objects == 1
     # As DROP TABLE; the leader has not looked again.
     world.metastore.execute(f"DELETE FROM SDS WHERE SD_ID = {table}")
-    assert world.rechecks() == [(one.kind, "held")]
+    assert world.pending_checks() == [(one.kind, "held")]
     assert held.read(world.database) == []
 
 
@@ -413,12 +413,12 @@ def test_the_move_of_a_directory_above_databases_removes_nothing(world: MirrorWo
     world.mirror.compare()
     world.settle()
     assert world.objects() == ALL
-    assert ("rename", "reported") in world.rechecks()
+    assert ("rename", "reported") in world.pending_checks()
     world.files.move(f"{world.root}/moved", f"{world.root}/managed")
     world.look_again()
     world.settle()
     assert world.objects() == ALL
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
     assert world.differences() == []
 
 
@@ -431,7 +431,7 @@ def test_the_fuse_holds_what_is_too_much_until_a_human_approves(world: MirrorWor
     world.files.delete(f"{world.root}/managed/d.db/t")
     world.settle()
     assert world.objects() == ALL
-    assert world.rechecks() == [("unlink", "held")]
+    assert world.pending_checks() == [("unlink", "held")]
     world.mirror.approve()
     world.settle()
     assert world.objects() == {"d"}
@@ -446,7 +446,7 @@ def test_the_end_of_the_whole_warehouse_waits_for_a_human(world: MirrorWorld) ->
     world.mirror.approve()
     world.settle()
     assert world.objects() == set()
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 @pytest.mark.usefixtures("table")
@@ -456,7 +456,7 @@ def test_a_directory_above_databases_holds_itself_alone(world: MirrorWorld) -> N
     world.settle()
     world.files.delete(f"{world.root}/external")
     world.settle()
-    assert ("unlink", "held") in world.rechecks()
+    assert ("unlink", "held") in world.pending_checks()
     world.files.delete(f"{world.root}/elsewhere/u/p=1")
     world.settle()
     assert "e.u/p=1" not in world.objects()
@@ -490,12 +490,12 @@ def test_the_fuse_mends_itself_when_what_it_holds_is_back(world: MirrorWorld) ->
     path = f"{world.root}/managed/d.db/t"
     place = world.files.trash(path)
     world.settle()
-    assert world.rechecks() == [("trash", "held")]
+    assert world.pending_checks() == [("trash", "held")]
     world.files.move(place, path)
     world.settle()
     world.look_again()
     world.settle()
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
     assert world.metastore.execute("SELECT COUNT(*) FROM {state}.setting WHERE name = 'fuse'") == [(0,)]
     assert world.objects() == ALL
 
@@ -508,7 +508,7 @@ def test_a_comparison_that_finds_too_much_is_held_whole(world: MirrorWorld) -> N
     world.start(max_removals=3)
     world.settle()
     assert world.objects() == ALL
-    assert set(world.rechecks()) == {("missing", "held")}
+    assert set(world.pending_checks()) == {("missing", "held")}
     world.mirror.approve()
     world.settle()
     assert world.objects() == {"d"}

@@ -220,13 +220,13 @@ def test_others_do_not_wait_for_a_long_return_of_which_nothing_can_come_back(
     assert len(turns) == 11
     assert world.objects() == {"d", "d.long"}
     assert world.metastore.execute("SELECT COUNT(*) FROM {state}.journal WHERE message = ''") == [(0,)]
-    assert world.rechecks() == [("restore", "waiting")]
+    assert world.pending_checks() == [("restore", "waiting")]
     # What stood in its way goes, and all of it is looked at again.
     world.metastore.execute(f"UPDATE TBLS SET TBL_NAME = 'other' WHERE TBL_ID <> {table}")
     world.metastore.execute("UPDATE {state}.recheck SET due = UTC_TIMESTAMP(3)")
     world.settle()
     assert world.objects() == everything | {"d.other"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 def test_a_long_path_blows_the_fuse_as_a_short_one(world: MirrorWorld, db: int) -> None:
@@ -238,7 +238,7 @@ def test_a_long_path_blows_the_fuse_as_a_short_one(world: MirrorWorld, db: int) 
     world.settle()
     world.files.delete(path)
     world.settle()
-    assert world.rechecks() == [("unlink", "held")]
+    assert world.pending_checks() == [("unlink", "held")]
     assert world.objects() == {"d", "d.t", "d.u"}
 
 

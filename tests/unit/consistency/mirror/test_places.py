@@ -24,7 +24,7 @@ def test_a_circle_of_directories_that_were_moved_into_each_other(world: MirrorWo
     world.relocate(one, f"{world.root}/b/a/one")
     world.settle()
     world.wait_out()
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
     assert world.objects() == {"d", "d.one", "d.two"}
     world.files.delete(f"{world.root}/b/a/one")
     world.settle()
@@ -76,7 +76,7 @@ def test_tables_in_snapshots_and_the_directories_that_they_are_of(world: MirrorW
     assert world.objects() == everything - {"d.a", "d.a_more", "d.b_more"}
     world.mirror.compare()
     world.settle()
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
     assert world.differences() == []
     world.files.ask("DELETE", "DELETESNAPSHOT", f"{world.root}/b", snapshotname="s")
     world.mirror.compare()
@@ -102,7 +102,7 @@ def test_a_move_to_a_place_too_long_for_a_table(world: MirrorWorld, db: int) -> 
     world.files.delete(f"{world.root}/u")
     world.settle()
     assert world.objects() == {"d", "d.t"}
-    assert world.rechecks() == [("rename", "reported")]
+    assert world.pending_checks() == [("rename", "reported")]
 
 
 @pytest.mark.parametrize("twice", [True, False])
@@ -146,7 +146,7 @@ def test_a_location_that_there_is_no_room_for_is_said_and_does_not_keep_others(
     world.mirror.compare()
     world.settle()
     assert world.objects() == {"d", "d.t"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 @pytest.mark.parametrize("policy", ["report", "follow"])
@@ -163,7 +163,7 @@ def test_what_was_moved_twice_is_where_it_is_now(world: MirrorWorld, db: int, po
     if policy == "follow":
         assert world.differences() == []
     else:
-        assert world.rechecks() == [("rename", "reported")]
+        assert world.pending_checks() == [("rename", "reported")]
     world.files.trash(f"{world.root}/further/t")
     world.settle()
     world.wait_out()

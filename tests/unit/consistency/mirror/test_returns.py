@@ -61,7 +61,7 @@ def is_well(world: MirrorWorld, objects: set[str]) -> None:
     """All is there, bound, and nothing waits."""
     assert world.objects() == objects
     assert world.differences() == []
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 # --- what was not bound -----------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_what_waits_for_its_name_comes_back_when_that_is_free(world: MirrorWorld
     world.files.move(place, path_of(world))
     world.settle()
     assert world.objects() == {"d", "d.t"}
-    assert [kind for kind, _ in world.rechecks()] == ["restore"]
+    assert [kind for kind, _ in world.pending_checks()] == ["restore"]
     if leader == "another":
         world.start()
     world.files.trash(other)
@@ -229,7 +229,7 @@ def test_what_waits_for_its_name_waits_once(world: MirrorWorld, db: int) -> None
     for _ in range(3):
         world.files.move(place, path_of(world))
         world.settle()
-        assert world.rechecks() == [("restore", "waiting")]
+        assert world.pending_checks() == [("restore", "waiting")]
         world.files.move(path_of(world), place)
         world.settle()
     world.files.move(place, path_of(world))
@@ -525,7 +525,7 @@ def test_of_the_old_directory_and_its_replacement_the_first_that_returns_has_it(
     world.files.move(place, path_of(world))
     world.settle()
     assert world.objects() == {"d"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 def test_after_its_replacement_the_old_directory_brings_nothing_back(world: MirrorWorld, db: int) -> None:
@@ -542,7 +542,7 @@ def test_after_its_replacement_the_old_directory_brings_nothing_back(world: Mirr
     world.files.move(old(world), path_of(world))
     world.settle()
     assert world.objects() == {"d"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 @pytest.mark.parametrize("gone", ["managed/d.db/t/p=1", "managed/d.db/t", "managed/d.db"])
@@ -701,7 +701,7 @@ def test_a_directory_that_is_made_after_the_removal_is_no_replacement(world: Mir
     world.files.move(place, path_of(world))
     world.settle()
     assert world.objects() == {"d"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 @pytest.mark.parametrize("seen", [True, False])
@@ -743,7 +743,7 @@ def test_what_is_deleted_after_its_move_was_reported_is_gone(world: MirrorWorld,
     world.settle()
     world.files.move(path_of(world), f"{world.root}/away/t")
     world.settle()
-    assert world.rechecks() == [("rename", "reported")]
+    assert world.pending_checks() == [("rename", "reported")]
     world.files.delete(f"{world.root}/away/t")
     world.settle()
     world.files.mkdir(f"{world.root}/away/t")
@@ -752,7 +752,7 @@ def test_what_is_deleted_after_its_move_was_reported_is_gone(world: MirrorWorld,
     world.look_again()
     world.settle()
     assert world.objects() == {"d"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 @pytest.mark.parametrize("late", [True, False])
@@ -796,7 +796,7 @@ def test_what_was_reported_is_removed_although_each_question_makes_an_edit(world
     several_namenodes(world)
     world.files.move(path_of(world), f"{world.root}/away/t")
     world.settle()
-    assert world.rechecks() == [("rename", "reported")]
+    assert world.pending_checks() == [("rename", "reported")]
     world.files.trash(f"{world.root}/away/t")
     world.settle()
     world.look_again()
@@ -962,7 +962,7 @@ def test_a_directory_that_is_made_anew_brings_nothing_back(
     world.files.move(f"{world.root}/x", path_of(world))
     world.settle()
     assert world.objects() == {"d"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 def test_what_went_in_a_gap_does_not_come_back_with_a_directory_that_was_made_later(
@@ -979,7 +979,7 @@ def test_what_went_in_a_gap_does_not_come_back_with_a_directory_that_was_made_la
     world.files.move(world.files.trash(path_of(world)), path_of(world))
     world.settle()
     assert world.objects() == {"d"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 def test_what_was_deleted_for_good_does_not_come_back_with_an_older_directory(world: MirrorWorld, db: int) -> None:
@@ -992,7 +992,7 @@ def test_what_was_deleted_for_good_does_not_come_back_with_an_older_directory(wo
     world.files.move(place, path_of(world))
     world.settle()
     assert world.objects() == {"d"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 def test_another_directory_from_elsewhere_brings_nothing_back(world: MirrorWorld, db: int) -> None:
@@ -1005,7 +1005,7 @@ def test_another_directory_from_elsewhere_brings_nothing_back(world: MirrorWorld
     world.files.move(f"{world.root}/old", path_of(world))
     world.settle()
     assert world.objects() == {"d"}
-    assert world.rechecks() == []
+    assert world.pending_checks() == []
 
 
 def test_an_older_journal_entry_without_an_inode_comes_back_from_the_trash(world: MirrorWorld, db: int) -> None:
