@@ -109,13 +109,9 @@ def restart(
         users = {user: asked for user, asked in users.items() if asked.others and _runs(run, user)}
         _spare(unit, [questions, *users.values()], run, wait, min(timeout, OTHERS_TIMEOUT), may_be_down)
         _leave(unit, questions, wait)
-    if questions.drain:
-        left = bool(questions.others) and not degraded and questions.drain.leave()
-        questions.drain.wait()
-        # The wait may have taken an hour, so ask the others again. A replica that left the discovery returns to it only by
-        # a restart: then the restart must not depend on the others.
-        if not left and not degraded:
-            _spare(unit, [questions], run, wait, min(timeout, OTHERS_TIMEOUT), may_be_down)
+    if questions.drain and not _drained(questions, questions.drain, degraded=degraded) and not degraded:
+        # The wait may have taken an hour, so ask the others again.
+        _spare(unit, [questions], run, wait, min(timeout, OTHERS_TIMEOUT), may_be_down)
     try:
         for user in users:
             _must(run, ["systemctl", "stop", f"{user}.service"])
@@ -128,6 +124,16 @@ def restart(
     for user, asked in users.items():
         _back(user, run, asked, wait, timeout)
     return Rolled(started=False, answer=answer)
+
+
+def _drained(questions: Questions, drain: Drain, *, degraded: bool) -> bool:
+    """Wait until a unit has no clients; whether the unit has left the discovery.
+
+    A replica that left the discovery returns to it only by a restart: then the restart must not depend on the others.
+    """
+    left = bool(questions.others) and not degraded and drain.leave()
+    drain.wait()
+    return left
 
 
 def _end(unit: str, drain: Drain | None, run: Run) -> None:
