@@ -55,12 +55,7 @@ KINDS = {
         suffix=".md",
         read=of_markdown,
         form=form_of,
-        not_clean=(
-            "docs/answers.md",
-            "docs/development.md",
-            "docs/pyspark.md",
-            "docs/variables.md",
-        ),
+        not_clean=("docs/variables.md",),
     ),
 }
 
