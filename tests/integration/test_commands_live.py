@@ -36,7 +36,7 @@ def site(metastore: Metastore, hdfs: Hdfs, tmp_path_factory: pytest.TempPathFact
 def test_without_a_daemon_nobody_leads_and_nothing_is_asked_for_ever(site: Site) -> None:
     site.write("one", lease=1)
     assert "No daemon leads" in site.run("status", code=4)
-    assert "the request is withdrawn" in site.run("sync", code=4)
+    assert "The request was withdrawn" in site.run("sync", code=4)
     assert site.world.metastore.execute("SELECT * FROM {state}.request") == []
 
 
@@ -145,8 +145,8 @@ def test_what_was_deleted_twice_is_undone_from_wherever_the_trash_has_it(site: S
     assert f"moved {lies} to {path}" in told
     assert "3 objects came back" in told
     assert world.objects() == before
-    assert "nothing can come back" in site.run("undo", number, code=1)
-    assert "nothing can come back" in site.run("undo", "--path", path, code=1)
+    assert "can come back: all of it is back already" in site.run("undo", number, code=1)
+    assert "can come back: all that the journal has of it is back already" in site.run("undo", "--path", path, code=1)
     assert "no removal 99" in site.run("undo", "99", code=1)
     assert f"no removal of {path}_other, or" in site.run("undo", "--path", f"{path}_other", code=1)
     world.files.delete(checkpoint)
@@ -165,7 +165,7 @@ def test_of_some_partitions_the_journal_says_so_and_an_emptied_trash_is_refused(
     (first, *_) = site.json("journal", "--limit", "2")
     assert first["what"] in ("2 partitions of shop.orders", "partition shop.orders/day=4")
     world.files.delete(TRASH)
-    assert "its trash was emptied" in site.run("undo", "--path", days[1], code=1)
+    assert "the trash was emptied" in site.run("undo", "--path", days[1], code=1)
 
 
 def test_what_was_moved_elsewhere_is_waited_for_as_long_as_its_grace(site: Site) -> None:

@@ -199,7 +199,7 @@ def test_a_host_is_asked_for_python_names_and_users(site: Site) -> None:
     changed, output = site.run()
     assert not changed
     assert "on the hosts; no host was changed" in output
-    assert "artifacts_python_interpreter (/no/such/python3.11) is not on host one" in output
+    assert "artifacts_python_interpreter (/no/such/python3.11) does not exist on host one" in output
     assert "The host one cannot resolve one.invalid" in output
     assert "The host one lacks the user no-such-user, the group no-such-user, the group hadoop" in output
 
