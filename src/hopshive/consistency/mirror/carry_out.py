@@ -11,13 +11,14 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hopshive.consistency.mirror import binding, decision, fuse, queue
+from hopshive.consistency.mirror import binding, fuse, queue
 from hopshive.consistency.mirror.context import look
 from hopshive.consistency.mirror.decision import LOCKED_AGAIN, Follow, Hold, Nothing, Postpone, Remove, Report
+from hopshive.consistency.mirror.pages import bind_pages
 from hopshive.consistency.mirror.relocate import relocate
 from hopshive.consistency.mirror.removing import remove_absent, with_known_events
-from hopshive.consistency.mirror.survey import PAGE_ROWS, Leaves, Subtree, read_page
-from hopshive.consistency.mirror.tree import lock, prune, prune_rows, prune_upwards, requeue, rows_of, subtree
+from hopshive.consistency.mirror.survey import PAGE_ROWS, Leaves, Subtree
+from hopshive.consistency.mirror.tree import lock, prune, prune_rows, prune_upwards, requeue, rows_of
 from hopshive.hdfs.paths import encoded
 
 if TYPE_CHECKING:
@@ -107,10 +108,7 @@ def _report(context: Context, survey: Survey, report: Report) -> Outcome:
 def _absent_pages(context: Context, survey: Survey) -> Iterator[list[Bound]]:
     """What is absent at and below a directory, a page at a time; what is there is bound again."""
     key = survey.place.key if isinstance(survey.place, Subtree) else None
-    for bound in subtree(context.database, key, survey.checks[0].inode, PAGE_ROWS):
-        page = read_page(context, bound)
-        binding.rebind(context, decision.rebind(page))
-        binding.spare(context, page.spared)
+    for page, _ in bind_pages(context, key, survey.checks[0].inode):
         yield page.absent
 
 

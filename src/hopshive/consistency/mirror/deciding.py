@@ -11,12 +11,13 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hopshive.consistency.mirror import binding, decision, queue, returns, survey, writers
+from hopshive.consistency.mirror import decision, queue, returns, survey, writers
 from hopshive.consistency.mirror.carry_out import Outcome, bind_missing, carry_out, finish_directory, in_all
 from hopshive.consistency.mirror.pace import Every
+from hopshive.consistency.mirror.pages import bind_page, bind_pages
 from hopshive.consistency.mirror.removing import TurnOver
-from hopshive.consistency.mirror.survey import PAGE_ROWS, Subtree, Survey
-from hopshive.consistency.mirror.tree import rows_of, subtree
+from hopshive.consistency.mirror.survey import Subtree, Survey
+from hopshive.consistency.mirror.tree import rows_of
 from hopshive.database import Contention, DatabaseError, DatabaseUnavailable
 
 if TYPE_CHECKING:
@@ -57,10 +58,8 @@ def bind_and_count(context: Context, key: Key | None, inode: int | None) -> tupl
     """
     absent, objects = 0, 0
     busy = False
-    for bound in subtree(context.database, key, inode, PAGE_ROWS):
-        page = survey.read_page(context, bound)
-        busy = not binding.rebind(context, decision.rebind(page)) or busy
-        binding.spare(context, page.spared)
+    for page, whole in bind_pages(context, key, inode):
+        busy = busy or not whole
         absent += len(page.absent)
         objects += survey.count_objects(context, page.absent)
         if max(absent, objects) > context.config.mirror.max_removals:
@@ -75,10 +74,8 @@ def decide_on_siblings(context: Context, group: Sequence[PendingCheck]) -> Outco
     left = [one for one in group if one.id not in known]
     if not leaves:
         return Outcome(left=left)
-    page = survey.read_page(context, bound)
-    busy = not binding.rebind(context, decision.rebind(page))
-    binding.spare(context, page.spared)
-    return replace(_conclude(context, survey.of_leaves(context, place, leaves, page, busy=busy)), left=left)
+    page, whole = bind_page(context, bound)
+    return replace(_conclude(context, survey.of_leaves(context, place, leaves, page, busy=not whole)), left=left)
 
 
 def decide_on_missing(context: Context, checks: Sequence[PendingCheck]) -> Outcome:
@@ -168,7 +165,7 @@ class Deciding:
         if not due.all:
             return Outcome()
         if self._context.namenode.safe_mode():
-            if self._says_safe_mode.has_come:
+            if self._says_safe_mode.comes():
                 log.info("The NameNode is in safe mode: nothing is removed.")
             return Outcome()
         deadline = self._clock() + DECIDE_SECONDS
@@ -193,7 +190,7 @@ class Deciding:
         limit = context.config.mirror.batch
         states: list[CheckState] = ["waiting", "approved"]
         # What waits for events may be held or reported.
-        if context.absences or self.looks_at_held.has_come:
+        if context.absences or self.looks_at_held.comes():
             self.looks_at_held.wait(HELD_TURN)
             states += ["held", "reported"]
         with context.database.reading() as tx:

@@ -22,6 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from hopshive.consistency.mirror.pending_check import HELD_AGAIN
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -30,9 +32,7 @@ if TYPE_CHECKING:
 
 # Seconds until a check is tried again that found rows locked.
 LOCKED_AGAIN = 1.0
-# Seconds between two looks at a directory that waits for a human: it may have come back.
-HELD_AGAIN = 30.0
-# The same of descriptors of the kind `missing`: the fuse may hold a million.
+# Seconds between two looks at what is held of descriptors of the kind `missing`: the fuse may hold a million.
 MANY_HELD_AGAIN = 300.0
 
 

@@ -145,7 +145,7 @@ class Mirror:
         worked = turn.bound > 0
         if batch is not None:
             turn.events, turn.more = len(batch.events), self._goes_on(batch, before)
-            worked = self._follow(batch) or worked
+            worked = self._follow(batch) or turn.more or worked
         if context.renamed and not worked:
             worked = self._finish_renames()
         decided = self.deciding.turn()
@@ -216,6 +216,7 @@ class Mirror:
             return False
 
     def _follow(self, batch: EventBatches) -> bool:
+        """Note what some events ask for, and move the position; whether they ask for anything."""
         context = self.context
         concern = follow.concerning(context, batch.events)
         last = batch.events[-1].time_ms if batch.events else 0
@@ -227,12 +228,11 @@ class Mirror:
                 follow.save(context, tx, concern, batch.last_txid, at)
             self._saved = time.monotonic()
             self._saved_txid = batch.last_txid
-        more = self._goes_on(batch, context.txid)
         context.txid = batch.last_txid
         context.lag = batch.lag
         context.metrics.lag_events.set(batch.lag)
         context.metrics.lag_seconds.set(max(0.0, time.time() - last / 1000) if batch.lag and last else 0.0)
-        return bool(concern) or more
+        return bool(concern)
 
     @staticmethod
     def _goes_on(batch: EventBatches, before: int) -> bool:
@@ -256,7 +256,7 @@ class Mirror:
     # --- what is not urgent ---------------------------------------------------------------------------------------
 
     def _expire(self) -> None:
-        if not self._expiries.has_come:
+        if not self._expiries.comes():
             return
         context = self.context
         with context.database.transaction() as tx:
@@ -264,7 +264,7 @@ class Mirror:
             journal.expire(tx, before, 10 * context.config.mirror.batch)
 
     def _count(self) -> None:
-        if not self._counts.has_come:
+        if not self._counts.comes():
             return
         began = time.monotonic()
         metrics = self.context.metrics

@@ -67,9 +67,8 @@ class Every:
         self._clock = clock
         self._next = 0.0
 
-    @property
-    def has_come(self) -> bool:
-        """Whether the moment has come. The next one comes after `seconds`."""
+    def comes(self) -> bool:
+        """Whether the moment has come. If it has, the next one comes after `seconds`."""
         now = self._clock()
         if now < self._next:
             return False

@@ -16,6 +16,8 @@ CheckKind = Literal["unlink", "trash", "rename", "replace", "missing", "restore"
 CheckState = Literal["waiting", "held", "approved", "reported", "comparing"]
 # The target of a directory that was deleted for good.
 NOWHERE = "/"
+# Seconds between two looks at a directory that waits for a human: it may have come back.
+HELD_AGAIN = 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from hopshive.consistency import journal
-from hopshive.consistency.mirror.pending_check import NOWHERE, PendingCheck, fitting
+from hopshive.consistency.mirror.pending_check import HELD_AGAIN, NOWHERE, PendingCheck, fitting
 from hopshive.consistency.mirror.tree import MISSING, requeue
 from hopshive.database import chunks, marks, state
 from hopshive.hdfs.paths import MOST_BYTES, decoded, encoded
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from hopshive.consistency.mirror.pending_check import CheckState
     from hopshive.database import Row, Transaction
 
-# Seconds between two looks at a check that waits for a human: the directory may have come back.
-HELD_AGAIN = 30.0
 # Descriptors that are put back into the queue in one transaction.
 MOST_AT_ONCE = 10_000
 # Kinds whose target is where the directory lies.

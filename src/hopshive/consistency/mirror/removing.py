@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from hopshive.consistency import journal
 from hopshive.consistency.journal import Cause
-from hopshive.consistency.mirror import binding, decision, identity, queue
+from hopshive.consistency.mirror import binding, identity, queue
 from hopshive.consistency.mirror.context import look
+from hopshive.consistency.mirror.pages import bind_pages
 from hopshive.consistency.mirror.pending_check import NOWHERE
-from hopshive.consistency.mirror.survey import PAGE_ROWS, Anywhere, Leaves, Subtree, read_page, without_spared
-from hopshive.consistency.mirror.tree import lock, requeue, subtree
+from hopshive.consistency.mirror.survey import Anywhere, Leaves, Subtree, without_spared
+from hopshive.consistency.mirror.tree import lock, requeue
 from hopshive.wording import counted
 
 if TYPE_CHECKING:
@@ -91,10 +92,7 @@ def cause_of(survey: Survey, checks: Sequence[PendingCheck]) -> Cause:
 def _remove_subtree(context: Context, removal: int, check: PendingCheck, key: Key | None, until: float) -> bool:
     """Remove what is absent at a row and below it, page by page; False if rows were locked."""
     whole = True
-    for bound in subtree(context.database, key, check.inode, PAGE_ROWS):
-        page = read_page(context, bound)
-        free = binding.rebind(context, decision.rebind(page))
-        binding.spare(context, page.spared)
+    for page, free in bind_pages(context, key, check.inode):
         whole = whole and free
         remove(context, removal, check.kind, page.absent, until)
         if page.absent and time.monotonic() > until:

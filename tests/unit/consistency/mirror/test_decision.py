@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.consistency.mirror.decision import (
-    HELD_AGAIN,
     MANY_HELD_AGAIN,
     Decision,
     Follow,
@@ -22,7 +21,7 @@ from hopshive.consistency.mirror.decision import (
     decide,
     rebind,
 )
-from hopshive.consistency.mirror.pending_check import PendingCheck
+from hopshive.consistency.mirror.pending_check import HELD_AGAIN, PendingCheck
 from hopshive.consistency.mirror.survey import Anywhere, Leaves, Page, Spared, Subtree, Survey
 from hopshive.consistency.mirror.tree import Bound, Found, Key
 

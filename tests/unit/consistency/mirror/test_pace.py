@@ -118,15 +118,15 @@ def test_a_turn_without_a_question_is_no_question_in_vain(rhythm: pace.Pace, clo
 
 def test_a_moment_comes_at_once_and_then_at_most_once_in_some_seconds(clock: Clock) -> None:
     every = pace.Every(5, clock)
-    assert every.has_come
-    assert not every.has_come
+    assert every.comes()
+    assert not every.comes()
     clock.now += 5
-    assert every.has_come
+    assert every.comes()
     every.wait(60)
     clock.now += 59
-    assert not every.has_come
+    assert not every.comes()
     every.hasten()
-    assert every.has_come
+    assert every.comes()
 
 
 def test_a_turn_says_what_it_did_and_nothing_if_it_did_nothing() -> None:
