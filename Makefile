@@ -35,7 +35,7 @@ SUDO_ASK = $(shell [ "$$(id -u)" = 0 ] || sudo -n true 2>/dev/null || { [ -t 0 ]
 PLAY = $(BIN)/ansible-playbook -i $(INVENTORY) $(ARGS)
 YAML_TREES := $(wildcard site.yml requirements.yml .pre-commit-config.yaml .ansible-lint .yamllint artifacts inventories jobs \
 	filter_plugins library molecule playbooks roles tests)
-PYTHON_TREES := $(wildcard src action_plugins filter_plugins lookup_plugins library jobs tests tools molecule)
+PYTHON_TREES := $(wildcard src action_plugins filter_plugins lookup_plugins doc_fragments library jobs tests tools molecule)
 
 .PHONY: help
 help: ## list the targets

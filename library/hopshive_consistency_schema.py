@@ -19,6 +19,8 @@ description:
   - The metastore may be at work. A statement waits for others for a second at most, steps back and tries again, for two
     minutes.
   - Refuses a schema of another version than 4.0.0, and tables of another engine than InnoDB. Nothing is changed then.
+extends_documentation_fragment:
+  - login
 options:
   state:
     description: Whether the schema is there. V(absent) is refused while one of hopshive's daemons leads.
@@ -64,25 +66,10 @@ options:
         one of them takes the columns that they name.
     type: bool
     default: false
-  login_host:
-    description: Host of the database.
-    type: str
-    default: localhost
-  login_port:
-    description: Port of the database.
-    type: int
-    default: 3306
   login_user:
     description: A user with all privileges on O(database), O(state_schema) and the schema of O(inode_table).
     type: str
     default: ""
-  login_password:
-    description: Password of O(login_user).
-    type: str
-    default: ""
-  login_unix_socket:
-    description: Socket of the database, instead of O(login_host) and O(login_port).
-    type: path
 requirements:
   - the hopshive package in the Python that runs the module
 attributes:

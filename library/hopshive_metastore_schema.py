@@ -18,30 +18,17 @@ description:
     how to load it, and no other upgrade is tried until that was done.
   - Adds the rows of C(AUX_TABLE) that the metastore's housekeeping tasks lock. Without them the tasks deadlock on MariaDB.
   - Run it on one host, while no metastore runs if an upgrade may be due.
+extends_documentation_fragment:
+  - login
 options:
   database:
     description: The metastore's database. It must be there.
     type: str
     default: metastore
-  login_host:
-    description: Host of the database.
-    type: str
-    default: localhost
-  login_port:
-    description: Port of the database.
-    type: int
-    default: 3306
   login_user:
     description: A user with all privileges on O(database).
     type: str
     default: ""
-  login_password:
-    description: Password of O(login_user).
-    type: str
-    default: ""
-  login_unix_socket:
-    description: Socket of the database, instead of O(login_host) and O(login_port).
-    type: path
   schematool:
     description: The command line tool.
     type: path

@@ -16,6 +16,8 @@ description:
   - On a data node's host V(metadata) makes the tables, V(data) writes the rows of this node's part, and V(indexes) makes
     indexes and foreign keys.
   - Triggers and users are in no backup.
+extends_documentation_fragment:
+  - login
 options:
   step:
     description: What is done.
@@ -61,25 +63,10 @@ options:
     description: On a data node, the numbers of all of them.
     type: list
     elements: int
-  login_host:
-    description: Host of the SQL node.
-    type: str
-    default: localhost
-  login_port:
-    description: Port of the SQL node.
-    type: int
-    default: 3306
   login_user:
     description: Who may drop and create the databases, see all connections and set global variables.
     type: str
     default: ""
-  login_password:
-    description: Password of O(login_user).
-    type: str
-    default: ""
-  login_unix_socket:
-    description: Socket of the SQL node, instead of O(login_host) and O(login_port).
-    type: path
 requirements:
   - the hopshive package in the Python that runs the module
 attributes:

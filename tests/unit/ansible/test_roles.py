@@ -373,7 +373,12 @@ def test_a_module_is_documented(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)
 def test_a_modules_documented_options_are_its_arguments(path: Path) -> None:
-    assert set(documents(path)["DOCUMENTATION"]["options"] or {}) == argument_names(path)
+    documentation = documents(path)["DOCUMENTATION"]
+    documented = set(documentation["options"] or {})
+    for name in documentation.get("extends_documentation_fragment", []):
+        fragment = runpy.run_path(str(ROOT / f"doc_fragments/{name}.py"))["ModuleDocFragment"].DOCUMENTATION
+        documented |= set(yaml.safe_load(fragment)["options"])
+    assert documented == argument_names(path)
 
 
 def test_purge_takes_every_unit_that_a_component_has() -> None:
