@@ -17,7 +17,6 @@ import pytest
 from prometheus_client import generate_latest
 
 from hopshive.config import Config, DatabaseConfig, HdfsConfig
-from hopshive.consistency.schema.own_tables import TABLES
 from hopshive.daemon import health as health_module
 from hopshive.daemon import process as daemon_module
 from hopshive.daemon import request
@@ -28,26 +27,18 @@ from hopshive.daemon.notify import Notifier
 from hopshive.daemon.process import Bell, Daemon
 from hopshive.daemon.request import Doing, Handler, RequestFailed
 from hopshive.daemon.worker import Duty, Work
-from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, Names, Server, render
+from hopshive.database import Database, DatabaseError, DatabaseUnavailable, LostLease, Server
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
+from tests.support.daemon_state import NAMES, STATE, daemon_state
 from tests.support.patience import until, within
 from tests.support.servers import MariaDB, free_port
-
-STATE = "daemon_test"
-NAMES = Names(state=STATE)
 
 
 @pytest.fixture
 def server(mariadb: MariaDB) -> Iterator[Server]:
-    mariadb.execute(f"CREATE DATABASE {STATE}")
-    mariadb.execute(
-        *(render(TABLES[name], NAMES).replace("{engine}", "InnoDB") for name in ("lease", "request")),
-        "CREATE TABLE proof (what VARCHAR(64)) ENGINE=InnoDB",
-        database=STATE,
-    )
-    yield Server(STATE, user="root", unix_socket=mariadb.socket)
-    mariadb.execute(f"DROP DATABASE {STATE}")
+    with daemon_state(mariadb) as server:
+        yield server
 
 
 @dataclass

@@ -6,27 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from hopshive.consistency.schema.own_tables import TABLES
 from hopshive.daemon import request
-from hopshive.database import Database, Names, Server, render
+from hopshive.database import Database, Server
+from tests.support.daemon_state import NAMES, daemon_state
 from tests.support.servers import MariaDB
-
-STATE = "daemon_test"
-
-
-NAMES = Names(state=STATE)
 
 
 @pytest.fixture
 def server(mariadb: MariaDB) -> Iterator[Server]:
-    mariadb.execute(f"CREATE DATABASE {STATE}")
-    mariadb.execute(
-        *(render(TABLES[name], NAMES).replace("{engine}", "InnoDB") for name in ("lease", "request")),
-        "CREATE TABLE proof (what VARCHAR(64)) ENGINE=InnoDB",
-        database=STATE,
-    )
-    yield Server(STATE, user="root", unix_socket=mariadb.socket)
-    mariadb.execute(f"DROP DATABASE {STATE}")
+    with daemon_state(mariadb) as server:
+        yield server
 
 
 def test_only_what_nobody_began_can_be_withdrawn(server: Server) -> None:
