@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,33 +10,14 @@ import pytest
 import yaml
 
 from hopshive.install.artifacts.catalogue import Catalogue, default_cache
-from hopshive.services.components import COMPONENTS
 from tests.support.collection import NAME, ROOT, VERSION, Installed, install
+from tests.support.small_site import VARIABLES, groups
 from tools.collection.tree import renamed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PASSWORD = "kXw2-unguessed-91"
-# All that site.yml installs, on this machine.
-INVENTORY = {
-    "hopshive": {
-        "children": {
-            name: {"hosts": {"one": {}}} for name in COMPONENTS if not name.startswith("ndb_") and name != "journalnode"
-        },
-        "vars": {
-            "ansible_connection": "local",
-            "ansible_python_interpreter": sys.executable,
-            "cluster_metastore_database_password": PASSWORD,
-            "cluster_cleaner_db_password": PASSWORD,
-            "cluster_nodemanager_memory_mb": 2048,
-            "cluster_mariadb_port": 23306,
-            "cluster_metastore_port": 29083,
-            "preflight_disk_mb": 1,
-            "preflight_memory_ratio": 100.0,
-        },
-    }
-}
+INVENTORY = {"hopshive": {"children": groups(), "vars": VARIABLES}}
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hopshive.services.components import COMPONENTS
+from tests.support.small_site import PASSWORD, VARIABLES, groups
 
 ROOT = Path(__file__).parents[2]
 PLAYBOOK = """\
@@ -34,19 +34,6 @@ PLAYBOOK = """\
         state: touch
         mode: "0600"
 """
-PASSWORD = "kXw2-unguessed-91"
-SMALL = {
-    "ansible_connection": "local",
-    "ansible_python_interpreter": sys.executable,
-    "cluster_metastore_database_password": PASSWORD,
-    "cluster_cleaner_db_password": PASSWORD,
-    "cluster_nodemanager_memory_mb": 2048,
-    # Ports that nothing on a developer's machine holds.
-    "cluster_mariadb_port": 23306,
-    "cluster_metastore_port": 29083,
-    "preflight_disk_mb": 1,
-    "preflight_memory_ratio": 100.0,
-}
 
 
 class Site:
@@ -55,13 +42,8 @@ class Site:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.inventory = "hosts.yml"
-        self.variables: dict[str, Any] = dict(SMALL)
-        self.groups: dict[str, dict[str, Any]] = {
-            name: {"hosts": {"one": {}}}
-            for name in COMPONENTS
-            # Neither another database nor several NameNodes.
-            if not name.startswith("ndb_") and name != "journalnode"
-        }
+        self.variables: dict[str, Any] = dict(VARIABLES)
+        self.groups = groups()
 
     def run(self, *arguments: str, playbook: str = "site.yml") -> tuple[bool, str]:
         """Whether the playbook went on to its change, and what it printed."""
