@@ -144,7 +144,7 @@ class Unit:
 
 
 class Watchdog:
-    """Watches one service. `misses`: unanswered probes in a row, without CPU time, that the process may have and live."""
+    """Watches one service. `misses`: how many probes in a row may go unanswered, without CPU time; the next one kills."""
 
     def __init__(self, service: str, place: str, probe: Probe, process: Process, misses: int) -> None:
         self._service = service
