@@ -149,5 +149,5 @@ def test_a_killed_one_leaves_no_lock_once_it_runs_again(host: Any, address: str,
     begin = time.monotonic()
     session.execute("DROP TABLE restarted.t")
     assert time.monotonic() - begin < 60
-    said = host.check_output("journalctl --quiet --unit hive-server2 --since -5min --grep 'left transactions open'")
+    said = host.check_output("journalctl --quiet --unit hive-server2 --since -5min --grep 'Aborted transactions that'")
     assert any(number in said for number in left), (left, said)
