@@ -113,8 +113,6 @@ EXAMPLES = r"""
     host: "{{ cluster_address }}"
     port: "{{ cluster_metastore_port }}"
     timeout: "{{ cluster_check_timeout }}"
-  vars:
-    ansible_python_interpreter: "{{ cluster_python }}"
 
 - name: Wait until the DataNode is live
   hopshive_answers:

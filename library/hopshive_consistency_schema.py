@@ -97,16 +97,12 @@ EXAMPLES = r"""
     login_port: "{{ cluster_mariadb_port }}"
     login_user: "{{ cluster_metastore_database_user }}"
     login_password: "{{ cluster_metastore_database_password }}"
-  vars:
-    ansible_python_interpreter: "{{ cluster_python }}"
   run_once: true
 
 - name: Give back the stock schema
   hopshive_consistency_schema:
     state: absent
     login_unix_socket: /run/mysqld/mysqld.sock
-  vars:
-    ansible_python_interpreter: "{{ cluster_python }}"
 """
 
 RETURN = r"""

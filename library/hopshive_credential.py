@@ -76,8 +76,6 @@ EXAMPLES = r"""
     owner: hive
     group: hive
     mode: "0600"
-  vars:
-    ansible_python_interpreter: "{{ cluster_python }}"
   no_log: true
   notify: Restart the metastore
 

@@ -48,8 +48,6 @@ EXAMPLES = r"""
     command: [/usr/bin/zkCli, -server, "zk1:2181"]
     namespace: hiveserver2
     host: master1
-  vars:
-    ansible_python_interpreter: "{{ cluster_python }}"
 """
 
 RETURN = r"""

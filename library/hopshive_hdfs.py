@@ -112,8 +112,6 @@ EXAMPLES = r"""
     paths:
       - {path: /tmp, owner: hdfs, group: hadoop, mode: "1777"}
       - {path: "{{ cluster_warehouse_managed }}", owner: hive, group: hadoop, mode: "0770"}
-  vars:
-    ansible_python_interpreter: "{{ cluster_python }}"
 
 - name: Upload the Tez archive
   hopshive_hdfs:

@@ -52,8 +52,6 @@ EXAMPLES = r"""
   hopshive_hdfs_check:
     url: "{{ cluster_webhdfs }}"
     timeout: "{{ cluster_check_timeout }}"
-  vars:
-    ansible_python_interpreter: "{{ cluster_python }}"
 """
 
 RETURN = r"""

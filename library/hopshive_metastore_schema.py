@@ -79,8 +79,6 @@ EXAMPLES = r"""
     config_dir: /etc/hive/conf.metastore
     scripts_dir: "{{ cluster_hive_home }}/scripts/metastore/upgrade/mysql"
     dump_dir: "{{ cluster_data_dir }}/metastore/dumps"
-  vars:
-    ansible_python_interpreter: "{{ cluster_python }}"
   run_once: true
 """
 

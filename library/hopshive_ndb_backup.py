@@ -71,8 +71,6 @@ EXAMPLES = r"""
   hopshive_ndb_backup:
     state: taken
     connect: "{{ cluster_ndb_connect }}"
-  vars:
-    ansible_python_interpreter: "{{ cluster_python }}"
 
 - name: Look whether this node has its part, and keep seven
   hopshive_ndb_backup:
@@ -82,8 +80,6 @@ EXAMPLES = r"""
     node: 11
     nodes: [11, 12]
     keep: 7
-  vars:
-    ansible_python_interpreter: "{{ cluster_python }}"
 """
 
 RETURN = r"""

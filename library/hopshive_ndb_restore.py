@@ -93,8 +93,6 @@ EXAMPLES = r"""
     connect: "{{ cluster_ndb_connect }}"
     node: 11
     nodes: [11, 12]
-  vars:
-    ansible_python_interpreter: "{{ cluster_python }}"
 """
 
 RETURN = r"""

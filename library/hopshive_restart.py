@@ -160,8 +160,6 @@ EXAMPLES = r"""
     port: 9083
     others: ["master2:9083"]
   throttle: 1
-  vars:
-    ansible_python_interpreter: "{{ cluster_python }}"
 """
 
 RETURN = r"""

@@ -40,8 +40,9 @@ def start(**arguments: Any) -> AnsibleModule:
     module = AnsibleModule(supports_check_mode=True, **arguments)
     if importing.error:
         module.fail_json(
-            msg=f"{sys.executable} cannot import the hopshive package ({importing.error}). Run the role common first, and "
-            "this task with ansible_python_interpreter: '{{ cluster_python }}'."
+            msg=f"{sys.executable} cannot import the hopshive package ({importing.error}). Run the role common first: it "
+            "installs the package, and cluster_python names its Python. Without the role, let ansible_python_interpreter of "
+            "this task name a Python that has the package."
         )
     return module
 

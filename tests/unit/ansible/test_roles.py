@@ -317,7 +317,7 @@ MODULES = sorted((ROOT / "library").glob("*.py"))
 # What modules share.
 SHARED = runpy.run_path(str(ROOT / "module_utils/hopshive_module.py"))
 # Where the arguments of a module are declared that is an action on the controller.
-ACTIONS = {path.stem: path for path in (ROOT / "action_plugins").glob("*.py")}
+ACTIONS = {path.stem: path for path in (ROOT / "action_plugins").glob("*.py") if "argument_spec" in path.read_text()}
 
 
 def documents(path: Path) -> dict[str, Any]:
