@@ -23,7 +23,7 @@ _WAREHOUSE = pytest.StashKey[Warehouse]()
 @pytest.fixture(scope="session", name="warehouse")
 def the_warehouse(request: pytest.FixtureRequest) -> Iterator[Warehouse]:
     """It is quiet and led before the first test."""
-    with Warehouse.find(os.environ.get("HOPSHIVE_LAB", "consistency")) as warehouse:
+    with Warehouse.find(os.environ.get("HOPSHIVE_LAB", "molecule-consistency")) as warehouse:
         warehouse.wait_leader()
         warehouse.wait_quiet()
         request.config.stash[_WAREHOUSE] = warehouse

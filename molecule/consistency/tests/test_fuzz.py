@@ -1,4 +1,7 @@
-"""Random interleavings of all that happens to a warehouse, against a model: `make fuzz LABEL=consistency` does others."""
+"""Random interleavings of all that happens to a warehouse, against a model.
+
+`make fuzz LABEL=molecule-consistency` runs others.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def address(host: Any) -> Iterator[str]:
 def kill_masters(killed: list[bool]) -> None:
     """HiveServer2's; a compaction's too, which is tried again. Notes whether there was one."""
     command = ("pkill", "-KILL", "-f", "org.apache.tez.dag.app.[D]AGAppMaster")
-    done = [host.run(*command, check=False) for host in find_lab("molecule").group("nodemanager")]
+    done = [host.run(*command, check=False) for host in find_lab("molecule-default").group("nodemanager")]
     killed.append(any(one.returncode == 0 for one in done))
 
 

@@ -40,7 +40,7 @@ def await_compaction(host: Any, table: str, seconds: int) -> list[str]:
 
 
 def ask_yarn(host: Any, what: str) -> dict[str, Any]:
-    page = f"http://molecule-master:8088/ws/v1/cluster/{what}"
+    page = f"http://molecule-default-master:8088/ws/v1/cluster/{what}"
     shown = run(host, f"python3 -c 'import urllib.request; print(urllib.request.urlopen(\"{page}\").read().decode())'")
     answer: dict[str, Any] = json.loads(shown)
     return answer

@@ -34,7 +34,7 @@ Play = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture(scope="session")
 def site() -> Iterator[Site]:
     """Every service answers before the first test, and after each one that breaks something."""
-    found = Site(find_lab(os.environ.get("HOPSHIVE_LAB", "failover")))
+    found = Site(find_lab(os.environ.get("HOPSHIVE_LAB", "molecule-ha")))
     found.wait_healthy(180)
     yield found
     found.wait_healthy(180)
@@ -56,7 +56,7 @@ def play(site: Site) -> Play:
 
 @pytest.fixture
 def inventory_with(site: Site, tmp_path: Path) -> Callable[..., Path]:
-    """The scenario's inventory with hosts added to groups: `inventory_with(metastore=["failover-three"])`."""
+    """The scenario's inventory with hosts added to groups: `inventory_with(metastore=["molecule-ha-three"])`."""
 
     def make(**added: list[str]) -> Path:
         content: dict[str, Any] = yaml.safe_load(site.lab.inventory.read_text())

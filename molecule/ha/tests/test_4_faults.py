@@ -11,7 +11,7 @@ from tests.warehouse.hosts import ROOT
 
 
 def test_nothing_that_was_acknowledged_is_lost() -> None:
-    label = os.environ.get("HOPSHIVE_LAB", "failover")
+    label = os.environ.get("HOPSHIVE_LAB", "molecule-ha")
     output = ROOT / "build" / "faults-short.json"
     command = [sys.executable, "-m", "tests.faults", "--label", label, "--short", "--output", str(output)]
     # The other lanes of `make test` may still be at work: gaps are measured on a machine without other work.

@@ -168,10 +168,10 @@ def reader() -> Reader:
 
 def test_hosts_and_addresses_are_those_of_the_lab_that_is_there() -> None:
     one = reader()
-    assert one.here("docker exec hopshive-edge x") == "docker exec molecule-edge x"
+    assert one.here("docker exec hopshive-edge x") == "docker exec molecule-default-edge x"
     assert one.here("systemctl stop hopshive-cleaner") == "systemctl stop hopshive-cleaner"
     assert one.here("http://10.213.96.11:9870") == "http://10.213.97.11:9870"
-    assert one.there("leader molecule-worker") == "leader hopshive-worker"
+    assert one.there("leader molecule-default-worker") == "leader hopshive-worker"
 
 
 def test_a_number_that_was_printed_is_said_in_the_next_command() -> None:
