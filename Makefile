@@ -129,8 +129,10 @@ ndb: venv ## tests of schema, journal, mirror, garbage, backup and binary log on
 		journal/test_record.py journal/test_removal.py journal/test_restore.py \
 		$(addprefix mirror/test_,mirror.py places.py kept.py interruptions.py pace.py) drops garbage/test_collector.py garbage/test_named.py))
 
-# molecule's own place for its state is one for all trees whose directory has the same name.
-RUN_MOLECULE = MOLECULE_EPHEMERAL_DIRECTORY=$(CURDIR)/build/molecule/$(SCENARIO) $(BIN)/molecule
+# Molecule's own place for its state is one for all trees whose directory has the same name. Molecule finds the base of the
+# scenarios by itself only in a clone of git; elsewhere it would silently run its own default steps.
+RUN_MOLECULE = MOLECULE_EPHEMERAL_DIRECTORY=$(CURDIR)/build/molecule/$(SCENARIO) $(BIN)/molecule \
+	--base-config $(CURDIR)/.config/molecule/config.yml
 # Refuses a scenario that is not there, with those that are.
 HAS_SCENARIO = [ -f molecule/$(SCENARIO)/molecule.yml ] || { echo "SCENARIO=$(SCENARIO) is not there: molecule/ has \
 $(notdir $(patsubst %/molecule.yml,%,$(wildcard molecule/*/molecule.yml)))" >&2; exit 2; }
