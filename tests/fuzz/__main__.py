@@ -30,7 +30,7 @@ SHORT = {
     "--replay", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Steps from a file instead."
 )
 @click.option(
-    "--label", default="lab", show_default=True, help="The lab's label; a molecule scenario's is molecule, say."
+    "--label", default="lab", show_default=True, help="The lab's label; a scenario's is molecule-consistency, say."
 )
 @click.option("--prefix", default="fz", show_default=True, help="Of the databases; keep nothing else under it.")
 @click.option("--faults/--no-faults", default=True, help="Whether services are killed and restarted.")
