@@ -144,6 +144,8 @@ molecule: venv ## one molecule scenario from create to destroy: SCENARIO=default
 	$(if $(filter passed,$(MOLECULE_DESTROY)),$(RUN_MOLECULE) destroy --no-command-borders --scenario-name $(SCENARIO))
 
 .PHONY: molecule-create molecule-converge molecule-verify molecule-destroy
+molecule-create: ## make the hosts of a scenario and nothing on them, to try roles: SCENARIO=consistency
+molecule-destroy: ## remove the hosts of a scenario: SCENARIO=consistency
 molecule-create molecule-converge molecule-verify molecule-destroy: molecule-%: venv
 	@$(HAS_SCENARIO)
 	@mkdir -p build/molecule/$(SCENARIO)
