@@ -96,7 +96,7 @@ def _variables(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Itera
 
 
 def _as_yaml(value: Any) -> str:
-    """A value as one line of YAML, as somebody would write it."""
+    """A value as one line of YAML, as a person would write it."""
     text = yaml.safe_dump(value, default_flow_style=True, width=10**6, sort_keys=False, allow_unicode=True)
     text = text.removesuffix("...\n").strip()
     # Templates are written in double quotes, as they stand in the roles.

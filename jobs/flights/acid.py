@@ -40,7 +40,7 @@ STEPS = {
 then United's late arrivals go, its early departures are as they were, and its cancelled flights come back.
 
 The coalesce matters: Hive gives a second WHEN MATCHED the negation of the first one's condition, so where that is null
-(a diverted flight has no arrival delay) neither applies. Standard SQL would go on to the second.
+(a diverted flight has no arrival delay) neither applies. Standard SQL would try the second.
 """
 
 

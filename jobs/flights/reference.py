@@ -1,4 +1,4 @@
-"""The figures of figures.py and acid.py once more, computed by pandas from the csv files: the job's yardstick.
+"""The figures of figures.py and acid.py again, computed by pandas from the csv files: the job's yardstick.
 
 No Spark and no Hive in here, and nothing shared with them but the names.
 """
@@ -85,7 +85,7 @@ def by_destination(tables: Tables) -> Groups:
     joined["name"] = joined["name"].fillna("no airport of that code")
     return _groups(
         joined.groupby("dest"),
-        # The sum over no value is null in SQL: nobody ever arrived at LGA.
+        # The sum over no value is null in SQL: no flight ever arrived at LGA.
         lambda group: (
             len(group),
             _sum(group.arr_delay),

@@ -91,7 +91,7 @@ def main(
         )
     settings = dict(one.split("=", 1) for one in given)
     bad = False
-    # Who is told to end ends its HiveServer2 too.
+    # A signal to end ends the HiveServer2 too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with ExitStack() as stack:
         warehouse = stack.enter_context(Warehouse.find(label))

@@ -141,7 +141,7 @@ def ask_again(
     name: str,
     say: Callable[[str], None],
 ) -> dict[Dialect, Outcome]:
-    """The outcomes; those that failed or ran out of time are asked once more while nothing else is."""
+    """The outcomes; those that failed or ran out of time are asked again, alone."""
     settled = dict(outcomes)
     for engine, outcome in outcomes.items():
         if outcome.refused and outcome.failed:

@@ -97,7 +97,7 @@ def unlimited(sql: str) -> tuple[str, int, int | None]:
     if order is not None:
         keys = [one.this for one in order.expressions]
         if isinstance(tree, exp.Select) and not tree.args.get("distinct"):
-            # A number or a column's new name is that column: the text of the key is asked once more beside it.
+            # A number or a column's new name is that column: the text of the key is asked beside it.
             aliases = {one.alias_or_name.lower(): one.unalias() for one in tree.expressions if one.alias_or_name}
             if tree.is_star:
                 # The position of a column behind a star is not known here: rows count as tied by the other keys.
@@ -145,7 +145,7 @@ def translated(sql: str, dialect: Dialect) -> str:
 
 
 def _name_groupings(select: exp.Select) -> None:
-    """Hive knows no GROUPING in ORDER BY: the columns that have it are named there."""
+    """Hive has no GROUPING in ORDER BY: the columns that have it are named there."""
     order = select.args.get("order")
     if order is None or not order.find(exp.Grouping):
         return

@@ -30,7 +30,7 @@ def measure(rig: Rig, scale: float) -> list[Measurement]:
             make_partitioned(rig, metastore, client, DB, f"t{number}", names)
         with rig.daemon(metastore, rig.config(metastore)) as daemon:
             binding = wait_until_bound(metastore, 1800)
-            # The first comparison, which goes on beside the first binding.
+            # The first comparison, which continues beside the first binding.
             ask(metastore, "sync")
             began = time.perf_counter()
             done = ask(metastore, "sync")

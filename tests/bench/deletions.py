@@ -112,7 +112,7 @@ def _delete(
 
 
 def _gone_from_database(database: Database, victim: Victim) -> Callable[[], bool]:
-    """Whether it is gone with all that is beneath it, by its id."""
+    """Whether it is gone with all that is below it, by its id."""
     with database.reading() as tx:
         table = tx.value("SELECT TBL_ID FROM TBLS WHERE TBL_NAME = %s", (victim.table,))
     if victim.partition:

@@ -37,7 +37,7 @@ class Directories:
         self._each("mkdirs", ({1: path, 2: mode, 3: 1} for path in paths))
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete with all that is beneath, past the trash."""
+        """Delete with all that is below, past the trash."""
         self._each("delete", ({1: path, 2: 1} for path in paths))
 
     def move(self, source: str, target: str) -> None:

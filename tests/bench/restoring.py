@@ -26,7 +26,7 @@ ROUNDS = 3
 TARGET_S = 10.0
 TRASH = "/user/hdfs/.Trash/Current"
 DB = "restoring"
-# Of SDS: they name an inode, which is another one when a directory was made anew.
+# Of SDS: they name an inode, which is another one when a directory was made again.
 BINDING = frozenset({"PARTITION_ID", "PARENT_ID", "NAME"})
 
 # The content of all tables: rows by how often they are there.
@@ -73,7 +73,7 @@ def measure(rig: Rig, scale: float) -> list[Measurement]:
         Measurement(
             f"table with {count:,} partitions moved out of the trash -> restored", median(moved), "s", TARGET_S
         ),
-        Measurement("the same made anew, by hopshive restore", median(asked), "s", TARGET_S),
+        Measurement("the same made again, by hopshive restore", median(asked), "s", TARGET_S),
         Measurement(f"rows that differ then, of {rows:,} in the metastore", differ, "rows", 0),
     ]
 

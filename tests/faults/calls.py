@@ -41,7 +41,7 @@ class Record:
 
     @contextmanager
     def call(self, client: str, *expected: type[Exception]) -> Iterator[None]:
-        """Note a call; those of `expected` that it raises are noted and go on."""
+        """Note a call; exceptions of `expected` are noted too; others are raised."""
         begin = time.monotonic()
         error = ""
         try:
@@ -59,7 +59,7 @@ class Record:
             return sorted((call for call in self.calls if begin <= call.end <= end), key=lambda call: call.end)
 
     def clients(self) -> list[str]:
-        """Who has called."""
+        """The client that called."""
         with self._lock:
             return sorted({call.client for call in self.calls})
 

@@ -164,7 +164,7 @@ def _away(host: Host) -> None:
 def _gather(site: Site) -> None:
     """A host that costs most when it is lost: active NameNode and ResourceManager, and another HiveServer2's application master.
 
-    That one is started anew while no other NodeManager is there to run it.
+    That one is started again while no other NodeManager is there to run it.
     """
     host = _gathered(site)
     active = site.active("resourcemanager")

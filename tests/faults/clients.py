@@ -32,8 +32,8 @@ DATABASE = "faults"
 LOCATION = "/warehouse/hopshive/external/faults.db"
 MANAGED = "/warehouse/hopshive/managed/faults.db"
 ROWS = f"{DATABASE}.inserted"
-# How long somebody waits for one INSERT before he tries again, in seconds: what is under way with a host that is gone may hang.
-# More than its bound, which counts from the fault: it may have begun before. One that is given up goes on, and those after it
+# Seconds that a person waits for one INSERT before the next attempt: what is under way with a lost host may hang.
+# More than its bound, which counts from the fault: it may have begun before. One that is given up runs on, and those after it
 # wait for the Tez session that it holds.
 PATIENCE = 45.0
 # In which a HiveServer2 takes a connection, if at all, in seconds.
@@ -45,7 +45,7 @@ FAILOVER = 120
 
 @dataclass
 class Ledger:
-    """What clients were told is done. A table of which the last call failed is in none of the sets: nobody knows."""
+    """What clients were told is done. A table whose last call failed is in none of the sets, since its state is unknown."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     # Names of tables that are there, each with its location.
@@ -102,7 +102,7 @@ class Client(ABC, threading.Thread):
                 self.call(number)
                 self._stop_asked.wait(self.pause)
         except Exception as error:
-            # A client that ends by itself has proven nothing: whoever looks at the result must see it.
+            # A client that ends by itself has proven nothing: the result must show it.
             self.failure = f"{type(error).__name__}: {error}"
             raise
 

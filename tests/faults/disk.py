@@ -22,7 +22,7 @@ ROOM = 256 << 20
 # No disk that is mounted here is larger.
 SMALL = LARGEST + ROOM
 
-# Of the service's own files only those are left out that it makes anew. Whatever goes wrong leaves the directory as it was.
+# Of the service's own files only those are left out that it makes again. A failure leaves the directory as it was.
 MOUNT = """
 set -eu
 directory=$1 how=$2 largest=$3 room=$4 aside=$1.aside

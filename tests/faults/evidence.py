@@ -27,7 +27,7 @@ ANSWERS = 60
 
 
 class Evidence(threading.Thread):
-    """Looks at the calls of a fault while it goes on; `save` writes what there is of it to a directory.
+    """Looks at the calls of a fault while it continues; `save` writes what there is of it to a directory.
 
     Thread dumps stand in the journals of the services, and in the files `stdout` of containers.
     """

@@ -64,7 +64,7 @@ class Site:
         begin = time.monotonic()
         for component in PORTS:
             for host in self.lab.group(component):
-                # A database wants a password: that clients work tells of it.
+                # A database wants a password: that clients work reports it.
                 if component in ("mariadb", "ndb_sql"):
                     continue
                 health.wait_for(self.target(component, host), max(1.0, timeout - (time.monotonic() - begin)))

@@ -72,7 +72,7 @@ def _is_sparks_own(hive: HiveRows, table: str) -> bool:
 
 
 def _patiently(ask: Callable[[], Answer]) -> Answer:
-    """What has just healed may refuse once more."""
+    """What has just healed may refuse one more call."""
     for attempt in range(5):
         try:
             return ask()

@@ -204,7 +204,7 @@ class Chooser:
     # --- Hive's definitions ---------------------------------------------------------------------------------------
 
     def _create_database(self) -> Step | None:
-        # Hive makes no database where its managed directory is already there: somebody may have brought one back.
+        # Hive makes no database where its managed directory is already there: a user may have brought one back.
         free = [
             name
             for name in self._databases
@@ -267,7 +267,7 @@ class Chooser:
         return Step("drop_table", {"db": database.name, "table": table.name, "tidy": tidy and not self._shares(table)})
 
     def _shares(self, table: Table) -> bool:
-        """Whether another table has one of its directories, or one above or beneath."""
+        """Whether another table has one of its directories, or one above or below."""
         mine = table.paths()
         return any(
             other is not table and any(a == b or a.startswith(b + "/") or b.startswith(a + "/") for b in mine)
@@ -310,7 +310,7 @@ class Chooser:
         found = self._table(("plain", "external", "acid"))
         if found is None or found[1].widened or self._is_base(*found):
             return None
-        # Whether a partition that is about to come back gets the column too, nobody can tell.
+        # It is unknown whether a partition that is about to come back gets the column too.
         if any(entry.kind == "partition" and entry.table == found[1].born for entry in self._model.returning()):
             return None
         return Step("widen", {"db": found[0].name, "table": found[1].name})
@@ -471,7 +471,7 @@ class Chooser:
         found = self._table(("plain", "external", "acid"))
         if found is None:
             return None
-        # The metastore refuses to grant what somebody has.
+        # The metastore refuses to grant what a user has already.
         self._users += 1
         return Step("grant", {"db": found[0].name, "table": found[1].name, "user": f"user{self._users}"})
 

@@ -138,14 +138,14 @@ def _below(warehouse: Warehouse, path: str) -> list[Item]:
 
 
 def differing_checks(found: list[Difference], model: Model) -> list[str]:
-    """What `hopshive check` tells beyond the directories that the model knows to be nobody's, or does not tell of those.
+    """What `hopshive check` tells beyond the directories that the model knows to have no owner, or lacks of those.
 
     Garbage is not a difference yet: the sweep looks at it twice before it collects it.
     """
     strangers = {str(one.content.get("path")) for one in found if one.kind == STRANGER}
     lines = [f"hopshive check: {one.text}" for one in found if one.kind not in (STRANGER, GARBAGE)]
-    lines += [f"hopshive check tells of {path}, which is somebody's" for path in sorted(strangers - model.strangers())]
-    lines += [f"hopshive check does not tell of {path}" for path in sorted(model.strangers() - strangers)]
+    lines += [f"hopshive check reports {path}, which has an owner" for path in sorted(strangers - model.strangers())]
+    lines += [f"hopshive check does not report {path}" for path in sorted(model.strangers() - strangers)]
     return lines
 
 

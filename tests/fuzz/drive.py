@@ -1,4 +1,4 @@
-"""Does a step to a real warehouse, and finds out what the model must be told of it."""
+"""Does a step to a real warehouse, and finds out what the model must know of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COMPACTED = 120.0
 SAFE_MODE = 2.0
 # Seconds without any daemon: longer than a lease, and than the grace of a deletion.
 UNLED = 15.0
-# Seconds that a frozen leader is given for somebody else to lead.
+# Seconds within which another replica must lead after the leader was frozen.
 FREEZE = 25.0
 # Seconds after which Hadoop's clients close a connection that nothing goes over (ipc.client.connection.maxidletime), and a bit:
 # until then one call fails on each connection that the NameNode of before has had.

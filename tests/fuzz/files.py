@@ -52,7 +52,7 @@ class Files:
         return node
 
     def delete(self, path: str) -> Node | None:
-        """Take a directory away with all beneath it."""
+        """Take a directory away with all below it."""
         above = self.get(dirname(path))
         return above.children.pop(basename(path), None) if above else None
 
@@ -67,7 +67,7 @@ class Files:
         return True
 
     def replace(self, path: str) -> Node:
-        """The directory at a path made anew: empty, and another one."""
+        """The directory at a path made again: empty, and another one."""
         self.delete(path)
         return self.make(path)
 

@@ -1,7 +1,7 @@
 """What must be there: the file system, the metastore and the journal as the contract of hopshive wants them.
 
 Steps change the file system and, through Hive and Spark, the metastore at once. What the mirror must make of it is computed
-at a quiet point only (`settle`), because nobody can tell when exactly it comes to it: what has no directory is removed into
+at a quiet point only (`settle`), because it is unknown when exactly it comes to it: what has no directory is removed into
 the journal, what came back as it was is restored.
 """
 
@@ -63,7 +63,7 @@ class Model:
         self._arrivals: set[str] = set()
         # What was back at the last quiet point, and waits: something else has its name, or what it was in is not there.
         self._waiting: list[Entry] = []
-        # The directories of all objects at the last quiet point, or those that have gone last since.
+        # The directories of all objects at the last quiet point, or those that went last since.
         self._seen: dict[str, int | None] = {}
 
     def born(self) -> int:
@@ -218,7 +218,7 @@ class Model:
             }
 
     def return_at_once(self, path: str) -> None:
-        """A directory went and came back, as often as it may: nobody builds on it before the next quiet point."""
+        """A directory went and came back, as often as it may: no step builds on it before the next quiet point."""
         self._leaving(path)
         self._arrivals.add(path)
 
@@ -239,14 +239,14 @@ class Model:
         """What is to be moved back together with what was kept of a path; nothing if it cannot be.
 
         Of a database that went with both of its directories only the mirror knows which of them it was bound to at last.
-        Where one of both has gone once more, with a later database of the name, nobody can tell which of these comes back.
+        Where one of both is gone again, with a later database of the name, it is unknown which of these comes back.
         """
         wanted = {path: self.files.id(self.kept[path])}
         for entry in self.journal:
             if entry.kind == "database" and entry.nodes.get(path, UNSEEN) == self.files.id(self.kept[path]):
                 wanted.update(entry.nodes)
         for database in self.databases.values():
-            # Whether the mirror has seen in the meantime that both are gone, nobody knows.
+            # It is unknown whether the mirror has seen in the meantime that both are gone.
             if path in database.locations and not any(map(self.files.exists, database.locations)):
                 wanted |= {one: self.files.id(self.kept.get(one, "")) for one in database.locations}
         if any(one not in self.kept or self.files.id(self.kept[one]) != node for one, node in wanted.items()):
@@ -263,11 +263,11 @@ class Model:
         if any(is_below(path, one) and path != one for one in flat):
             return False
         for one in self.places():
-            # About to be removed, but for another directory that comes in time: nobody can tell.
+            # About to be removed, but another directory may come in time.
             if is_below(one, path) and self.files.id(place + one[len(path) :]) not in (None, self._seen.get(one)):
                 return False
         # Whose name something has that is about to go, and may come back before, or another one that is about to come back:
-        # nobody can tell which of them gets it.
+        # it is unknown which of them gets it.
         coming = self.awaited()
         if any(
             is_below(one, path)
@@ -416,7 +416,7 @@ class Model:
                 self.delete(path)
 
     def forget_kept(self, path: str) -> None:
-        """Nobody brings back any more what was kept of a path or of something beneath it."""
+        """Forget what was kept of a path or of something below it: it cannot come back any more."""
         for one in [one for one in self.kept if is_below(one, path)]:
             del self.kept[one]
 

@@ -29,7 +29,7 @@ MOST_VAIN = 100
 # Tables whose rows are read at a quiet point, at most.
 MOST_READ = 6
 TIMEOUT = 90.0
-# The sweep looks twice at what it finds, a minute apart, and comes by now and then.
+# The sweep looks twice at what it finds, a minute apart, and runs now and then.
 SWEPT = 180.0
 
 

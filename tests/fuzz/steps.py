@@ -40,7 +40,7 @@ FAULTS = frozenset(
     }
 )
 QUIET = "quiet"
-# Directories that are nobody's are deleted after a quiet point has told of them.
+# Directories without an owner are deleted after a quiet point has reported them.
 TIDY = "tidy"
 
 

@@ -124,11 +124,11 @@ def test_a_namenode_and_a_datanode_without_space_are_said(full: list[tuple[str, 
     found = until(full, lambda found: found.space and found.space.full and found.namenodes[0].full)
     namenode, datanode = status(found).problems
     assert namenode.startswith(
-        f"The NameNode 127.0.0.1:{full[0][1]} (active) ran out of space for its edits: nobody can write"
+        f"The NameNode 127.0.0.1:{full[0][1]} (active) ran out of space for its edits: no client can write"
     )
     assert namenode.endswith(LEAVE)
     assert datanode.startswith("No space for another block (128 MiB) on the DataNode 127.0.0.1:")
-    assert "nobody can write" in datanode
+    assert "no client can write" in datanode
     assert found.namenodes[0].safe_mode.startswith(LOW)
     assert "NamenodeHostName" not in found.namenodes[0].safe_mode
     assert exit_code(status(found)) == 3
@@ -198,7 +198,9 @@ def test_a_standby_without_space_cannot_take_over_and_an_active_one_not_write(pa
     assert found.space is None
     transition(pair[0], "transitionToActive")
     found = until(pair, lambda found: found.namenodes[0].state == "active" and found.namenodes[0].safe_mode)
-    assert found.problems[0].startswith(f"The NameNode {one} (active) ran out of space for its edits: nobody can write")
+    assert found.problems[0].startswith(
+        f"The NameNode {one} (active) ran out of space for its edits: no client can write"
+    )
     assert found.problems[0].endswith(LEAVE)
     assert found.space is not None
     # It takes its safe mode along.

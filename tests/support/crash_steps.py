@@ -25,7 +25,7 @@ _WRITES = re.compile(rb"\s*(INSERT|UPDATE|DELETE|REPLACE)\b")
 
 class Steps:
     """Strikes at the steps of one transaction, the one with a number: before those of its statements that are `wanted`, in
-    turn (it is begun anew after each time), `passed` of them left out; before its COMMIT, if that is wanted; and last before
+    turn (it is begun again after each time), `passed` of them left out; before its COMMIT, if that is wanted; and last before
     the answer to that. With `more`, then at those of every other transaction that follows.
 
     What it knows is shared with the child processes that it kills.

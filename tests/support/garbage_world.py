@@ -200,7 +200,7 @@ class GarbageWorld:
             pass
 
     def collect(self, collector: Collector) -> None:
-        """Candidates, and nothing else; those that somebody has locked stay."""
+        """Candidates, and nothing else; those that another session has locked stay."""
         while self.rows.count("{state}.candidate") and collector.step():
             pass
 

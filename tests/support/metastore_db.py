@@ -22,7 +22,7 @@ SCRIPT = "scripts/metastore/upgrade/mysql/hive-schema-4.0.0.mysql.sql"
 
 
 def stock_metastore(mariadb: MariaDB, hive_home: Path, name: str) -> Server:
-    """Make the database anew and load Hive's own script into it; whoever asks drops it (`drop`)."""
+    """Make the database again and load Hive's own script into it; the caller drops it (`drop`)."""
     drop(mariadb, name)
     mariadb.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
     client = ["mariadb", "--no-defaults", "-S", mariadb.socket, "-u", "root", name]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 URI = "hdfs://nn:8020"
 WAREHOUSE = "/warehouse"
 ORC = "org.apache.hadoop.hive.ql.io.orc."
-# Tables with rows of a database in which nobody has done anything yet.
+# Tables that have rows in a database before its first use.
 _INITIAL = ("CTLGS", "VERSION", "SEQUENCE_TABLE", "NOTIFICATION_SEQUENCE", "TXN_LOCK_TBL", "NEXT_LOCK_ID")
 _INITIAL_TOO = ("NEXT_COMPACTION_QUEUE_ID",)
 

@@ -199,7 +199,7 @@ class MirrorWorld:
         )
 
     def pending_checks(self) -> list[tuple[str, str]]:
-        """Kind and state of what is yet to be decided."""
+        """Kind and state of the checks that are not decided yet."""
         return [
             (str(a), str(b)) for a, b in self.metastore.execute("SELECT kind, state FROM {state}.recheck ORDER BY id")
         ]

@@ -120,7 +120,7 @@ def killed(cluster: Ndb, number: int) -> Iterator[None]:
     os.kill(pid, signal.SIGKILL)
     log = node.directory / "log"
     wait_until(lambda: not node.answers(), "the end of the SQL node", log)
-    # Names a process that is there until somebody asks how it ended.
+    # Names a process that exists until its parent asks how it ended.
     Path(f"{node.socket}.lock").unlink()
     try:
         yield

@@ -52,7 +52,7 @@ def crowding() -> float:
 
 
 def factor() -> float:
-    """What a bound is multiplied by now: at least 1, at most LARGEST."""
+    """What a bound is multiplied with now: at least 1, at most LARGEST."""
     return min(LARGEST, max(1.0, slowness()) * max(1.0, crowding()))
 
 

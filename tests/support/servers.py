@@ -46,7 +46,7 @@ QUICK = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx384m"]
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on now."""
+    """A TCP port that no process listens on now."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
@@ -267,7 +267,7 @@ def write_script(path: Path, argv: Sequence[str]) -> Path:
 
 @dataclass(frozen=True)
 class Hdfs:
-    """A NameNode and a DataNode; whoever runs the tests is HDFS's superuser."""
+    """A NameNode and a DataNode; the user who runs the tests is HDFS's superuser."""
 
     hadoop: Path
     conf: Path

@@ -97,7 +97,7 @@ def authority(uri: str) -> tuple[str, int]:
 
 
 def is_below(path: str, ancestor: str) -> bool:
-    """Whether `path` is `ancestor` or lies beneath it."""
+    """Whether `path` is `ancestor` or lies below it."""
     return path == ancestor or ancestor == "/" or path.startswith(ancestor + "/")
 
 

@@ -51,7 +51,7 @@ class Parents:
 class Status:
     """What the NameNode knows of a path. `length` is in bytes, 0 of a directory; `mode` octal without leading zeros.
 
-    `acl` is None for a path whose ACL nobody asked for.
+    `acl` is None for a path whose ACL was not asked for.
     """
 
     kind: Kind
@@ -159,7 +159,7 @@ def ancestors(path: str) -> list[str]:
 def decide(wanted: Wanted, there: Status | None) -> list[Operation]:
     """What makes a path as it is wanted; nothing if it is. Raises WebHdfsError where that would cost data.
 
-    Two files of one path and one length are taken for the same: whoever uploads puts a digest into the name.
+    Two files of one path and one length are taken for the same: an upload has a digest in its name.
     """
     path = wanted.path
     if wanted.state == "absent":

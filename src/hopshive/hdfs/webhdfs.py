@@ -1,6 +1,6 @@
 """HDFS through the NameNode's REST interface (WebHDFS): no JVM, a call costs milliseconds.
 
-`hdfs.wanted` decides what to do, a client does it. Simple authentication: the user is whoever we say.
+`hdfs.wanted` decides what to do, a client does it. Simple authentication: the NameNode believes the name of the user.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CHUNK = 1024 * 1024
 
 
 class _NotNow(Exception):
-    """No NameNode can do it at the moment: standby, starting, safe mode, no DataNode yet, nobody there."""
+    """No NameNode can do it at the moment: standby, starting, safe mode, no DataNode yet, no process there."""
 
 
 class _Refused(Exception):

@@ -2,7 +2,7 @@
 
 `hadoop credential` is asked on a pseudo-terminal, where it prompts, so the secret is on no command line and in no
 environment. It is a JVM: that the store is as it should be is told by a record beside it, which holds a salted scrypt digest
-of each secret and the SHA-256 of the store that it belongs to. A store that somebody else changed has no valid record.
+of each secret and the SHA-256 of the store that it belongs to. A store that another program changed has no valid record.
 
 A change is made to a copy in a directory of mode 0700 beside the store, and renamed over it with its owner and mode set.
 """
@@ -134,7 +134,7 @@ class Shell:
             output += part
             if _PROMPT.search(output[answered:]):
                 if secret is None:
-                    raise CredentialError(f"{shown} asks for a password, which nobody expected.")
+                    raise CredentialError(f"{shown} asks for a password, which was not expected.")
                 os.write(terminal, secret.encode() + b"\n")
                 answered = len(output)
 
@@ -278,7 +278,7 @@ def _gid(group: str) -> int:
 
 @contextlib.contextmanager
 def _private(path: Path) -> Iterator[Any]:
-    """A new file that nobody else could read at any time."""
+    """A new file that no other user could read at any time."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
         yield stream

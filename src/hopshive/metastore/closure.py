@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OWNERS: Mapping[str, str] = {"DBS": "DB_ID", "TBLS": "TBL_ID", "PARTITIONS": "PART_ID"}
 # Many descriptors may refer to one of these; the garbage collector deletes them when none does.
 SHARED = ("CDS", "SERDES", "SKEWED_STRING_LIST")
-# Columns of SDS that bind it to an inode: of the moment, and made anew for a row that comes back.
+# Columns of SDS that bind it to an inode. A row that comes back gets new values.
 BINDING = ("PARTITION_ID", "PARENT_ID", "NAME")
 # Graphs that are remembered, one a connection, and for how many seconds: a site may add a table of its own at any time.
 _REMEMBERED = 16
@@ -233,7 +233,7 @@ def finish(tx: Transaction, keys: Graph, found: Mapping[str, Found]) -> None:
 
 
 def _found_by(table: Table, by: str, values: Sequence[object]) -> tuple[str, Sequence[object]]:
-    """Rows `t` of a table for FROM, each found by the index, so that nobody waits for the lock of another; and the argument."""
+    """Rows `t` of a table for FROM, each found by the index, so that no session waits for another's lock; and the argument."""
     index = table.indexes.get(by)
     if index is None or not all(isinstance(value, int) for value in values):
         return f"`{table.name}` t WHERE t.`{by}` IN ({marks(values)})", values

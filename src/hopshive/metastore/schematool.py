@@ -102,13 +102,13 @@ def decide(found: Found, versions: Sequence[str], place: str) -> Plan:
         raise SchemaError(
             f"In {place} there are {len(found.tables)} tables ({some} ...) but no row in VERSION: not a metastore's, or a "
             "schematool -initSchema that did not come to its end. Nothing was changed. If nothing in it is needed, drop the "
-            "database and make it anew; else restore it from a dump."
+            "database and make it again; else restore it from a dump."
         )
     if found.version == target:
         return Plan("none", target, target, missing)
     if found.version not in versions:
         raise SchemaError(
-            f"The schema in {place} is {found.version}, the installed Hive has {target} and knows no way from there: it is "
+            f"The schema in {place} is {found.version}, the installed Hive has {target} and no way from there: it is "
             "newer, or not from a release. Nothing was changed. Install a Hive that has that schema, or restore a dump."
         )
     return Plan("upgrade", found.version, target, missing)
@@ -210,7 +210,7 @@ def told(output: str) -> str:
 def dump(server: Server, dump_dir: str, version: str, command: str = "mariadb-dump") -> Path:
     """Dump the database to `<dump_dir>/<database>-<version>-<UTC time>.sql.gz`, 0600, and read it back to its end.
 
-    It drops the database, makes it anew and fills it, so that loading it leaves nothing of a half-done upgrade. The
+    It drops the database, makes it again and fills it, so that loading it leaves nothing of a half-done upgrade. The
     password goes in a file of mode 0600 that lives as long as the dump runs. Raises SchemaError.
     """
     directory = Path(dump_dir)
@@ -344,7 +344,7 @@ def carry_out(todo: Plan, server: Server, tool: SchemaTool, dump_dir: str, dump_
             if not look(server).tables:
                 raise
             raise SchemaError(
-                f"{error} It left a part of the schema: drop the database {server.database} and make it anew, then run "
+                f"{error} It left a part of the schema: drop the database {server.database} and make it again, then run "
                 "this again."
             ) from None
         _confirm(server, todo.target)

@@ -6,7 +6,7 @@ Facts of Hive 4.0.1, read in the classes of hive-standalone-metastore-server-4.0
   COMPACTION_METRICS_CACHE of a partition, a table or a database; and TXN_TO_WRITE_ID and NEXT_WRITE_ID of a table or a
   database (txn.jdbc.functions.CleanupRecordsFunction$1). AcidEventListener asks for it: for a table and its partitions if the
   table is transactional, for a database always. Names are in lower case, only the catalog `hive` counts. The write ids stay
-  if the data stays (`deleteData` false); here the data has gone.
+  if the data stays (`deleteData` false); here the data is gone.
 - A DROP of a materialized view deletes its MV_CREATION_METADATA (ObjectStore.dropTable, dropCreationMetadata).
 - A rename changes the names in these and in HIVE_LOCKS and WRITE_SET (OnRenameFunction).
 - Nothing clears WRITE_SET (housekeeping, by transaction), HIVE_LOCKS, MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID (the end of
@@ -20,8 +20,8 @@ Decisions:
   transactions of the object too, or the files of an aborted write would be read after a restore.
 - **Open transactions** that have written to what is removed, or have a write id of a removed table, are aborted as
   AbortTxnsFunction does it: their next heartbeat or their commit fails, and nothing that they write later is ever valid. A
-  DROP waits for them instead, by a lock; a directory that has gone cannot wait. Of a partition, only transactions that name it
-  count: one that finds its partitions as it runs (TC_PARTITION is NULL) goes on, and its commit makes the partition again
+  DROP waits for them instead, by a lock; a directory that is gone cannot wait. Of a partition, only transactions that name it
+  count: one that finds its partitions as it runs (TC_PARTITION is NULL) continues, and its commit makes the partition again
   with what it wrote itself. TXN_COMPONENTS of transactions that we abort stay with a partition: Hive's cleaner needs them
   should such a writer have made the directory again. With a table they go, for its write ids begin at 1 again.
 - **High-water mark.** Hive takes the largest TXN_TO_WRITE_ID of a table for its newest write id, and NEXT_WRITE_ID only if
@@ -107,7 +107,7 @@ Rows = dict[str, Found]
 def take(tx: Transaction, keys: Graph, scopes: Sequence[Scope]) -> dict[int, Rows]:
     """Abort what is open on the objects, delete what belongs to them by name, and return it by the object's number.
 
-    All scopes are of one kind. Raises Contention if somebody wrote meanwhile.
+    All scopes are of one kind. Raises Contention if another session wrote meanwhile.
     """
     taken: dict[int, Rows] = {scope.owner: {} for scope in scopes}
     if not scopes:
@@ -140,7 +140,9 @@ def take(tx: Transaction, keys: Graph, scopes: Sequence[Scope]) -> dict[int, Row
         if len(rows) > staying:
             gone = tx.execute(f"DELETE FROM {named.table} WHERE {condition}", arguments)
             if gone != len(rows) - staying:
-                raise Contention(f"Somebody wrote to {named.table} of what is being removed: the same may succeed now.")
+                raise Contention(
+                    f"Another session wrote to {named.table} of what is being removed. Another attempt may succeed."
+                )
     _remember_aborted(tx, keys, taken, writers, scopes)
     return taken
 

@@ -152,7 +152,7 @@ def test_status_and_metrics_must_name_who_is_full() -> None:
         told.namenode_full(Host("two", "10.0.0.2")).in_metrics(shown(True))
     expected = told.datanode_full(ONE)
     assert expected.in_status(
-        said(True, "No space for another block (1 B) on the DataNode one:9866: nobody can write.")
+        said(True, "No space for another block (1 B) on the DataNode one:9866: no client can write.")
     )
     assert expected.in_metrics(shown(True))
     assert not expected.in_metrics(shown(False))

@@ -1,8 +1,9 @@
 """The binary log of an SQL node of NDB Cluster as a source of candidates: rows that referred to something, and went.
 
-NDB's cascades stand in it, whoever deleted the row that they began with: a metastore, the NameNodes of HopsFS, another SQL
-node. (InnoDB's are in no binary log, so on MariaDB there is nothing to follow.) A deleted row tells what it referred to by its
-foreign keys, so the node must log whole rows (ndb_log_updated_only=OFF), and names of columns (binlog_row_metadata=FULL).
+NDB's cascades stand in it, and any process may have deleted the row that they began with: a metastore, the NameNodes of
+HopsFS, another SQL node. (InnoDB's are in no binary log, so on MariaDB there is nothing to follow.) A deleted row tells what
+it referred to by its foreign keys, so the node must log whole rows (ndb_log_updated_only=OFF), and names of columns
+(binlog_row_metadata=FULL).
 
 What was read becomes candidates in the transaction that moves the position, so that nothing is missed whenever a daemon ends.
 What a candidate says is only that it may be garbage: garbage.rows looks. So events that are read twice do no harm, and
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from hopshive.database import Database, Server, Transaction
 
 log = logging.getLogger(__name__)
-# It tells of each connection that was lost, and so do we.
+# The library logs each lost connection, and so does this module.
 logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)
 
 # Seconds of silence after which the server says that there is nothing new.
@@ -173,7 +174,7 @@ class Follower:
     # --- where to begin -----------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Go on where a position says, or begin at the end of a node's log, with a sweep for what was before."""
+        """Continue where a position says, or begin at the end of a node's log, with a sweep for what was before."""
         with self._database.reading() as tx:
             kinds = read_kinds(tx)
             found = read_position(tx)

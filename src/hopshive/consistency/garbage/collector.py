@@ -1,13 +1,13 @@
-"""The collector: when garbage is looked for, how fast it goes, and what is told of it.
+"""The collector: when garbage is looked for, how fast the work goes, and what the log and the metrics say of it.
 
-Candidates of a removal stand in {state}.candidate and are collected at once: the removal knows that what they belonged to has
+Candidates of a removal stand in {state}.candidate and are collected at once: the removal knows that what they belonged to is
 gone. Everything else is found by a sweep over whole tables, a page at a time, and is collected only if it is garbage still
 after a while (GUARD). That is for writers that need several transactions: a rename of a transactional table changes its
 name in the transactional state first and in TBLS afterwards, and keeps its transaction open meanwhile for as long as
-`mirror.rename_grace` says. What waits is kept in memory: who takes over sweeps anew.
+`mirror.rename_grace` says. What waits is kept in memory: the next leader sweeps again.
 
-Two kinds do not wait for the sweep, since nobody but hopshive writes them, and each in one transaction with what needs it: a
-short look each second finds descriptors of databases that were dropped, and a page of inodes that nobody needs.
+Two kinds do not wait for the sweep, since only hopshive writes them, and each in one transaction with what needs it: a
+short look each second finds descriptors of databases that were dropped, and a page of unused inodes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ PAGE = 5000
 BATCH = 500
 # Keys that wait for their second look: some megabytes. The sweep waits while there are more.
 MOST_WAITING = 100_000
-# Seconds until what somebody had locked is tried again.
+# Seconds until what another session had locked is tried again.
 AGAIN = 1.0
 # Seconds between two looks for candidates when there were none.
 LOOK = 0.5
@@ -183,7 +183,7 @@ class Collector:
         return self._budget > 0
 
     def _all_subjects(self) -> list[Subject]:
-        """Read anew with each sweep: the schema may have changed."""
+        """Read again with each sweep: the schema may have changed."""
         if not self._subjects:
             with self._database.reading() as tx:
                 self._subjects = subjects(tx, self._source)
@@ -235,7 +235,7 @@ class Collector:
         if kind in kinds:
             done = kinds[kind].collect(tx, ids)
         else:
-            log.warning("Nobody knows how to collect %s: %s candidates are forgotten.", kind, len(ids))
+            log.warning("No collector knows the kind %s: %s candidates are forgotten.", kind, len(ids))
             done = Collected()
         left = set(done.left)
         gone = [id_ for id_ in ids if id_ not in left]
@@ -269,7 +269,7 @@ class Collector:
         if rest:
             self._waiting.insert(0, _Waiting(waiting.due, subject, rest))
         if done.left:
-            # What was too much for one transaction goes on at once, what is locked later.
+            # What was too much for one transaction follows at once; what is locked follows later.
             self._waiting.append(_Waiting(now if done.total else now + AGAIN, subject, done.left))
         if locked:
             self._waiting.append(_Waiting(now + LOCKED_AGAIN, subject, locked))
@@ -280,7 +280,7 @@ class Collector:
         return True
 
     def _look_shortly(self, now: float) -> bool:
-        """What hopshive itself has made and nobody needs; it is collected at once."""
+        """Unused rows that hopshive itself has made; they are collected at once."""
         if now < self._next_short:
             return False
         self._next_short = now + SHORT_LOOK
@@ -364,10 +364,10 @@ class Collector:
         yield from scratch.clean(time.time() - self._config.scratch_age, self._deleting)
 
     def _deleting(self, path: str) -> None:
-        """Whoever leads no longer must not delete either; the fence is asked just before."""
+        """Ask the fence just before a deletion: a process that no longer leads must not delete."""
         with self._database.transaction():
             pass
-        log.info("Deleting %s: nobody has touched it for %s seconds.", path, round(self._config.scratch_age))
+        log.info("Deleting %s: it was not changed for %s seconds.", path, round(self._config.scratch_age))
 
     # --- what is told -------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
-"""Inode rows that no storage descriptor is bound to, nor to anything beneath: directories that nobody follows any more.
+"""Inode rows that no storage descriptor is bound to, nor to anything below: directories that hopshive no longer follows.
 
 Only with the source `hdfs`, where the table is ours. They cost little, a path more that events are compared with: a
 page a second is looked at. The mirror is the only other writer; it must keep a shared lock on the rows of a chain that it found
-(mirror.tree.read_rows) until what it inserts beneath or binds to them is committed. Then locking first, skipping
+(mirror.tree.read_rows) until what it inserts below them or binds to them is committed. Then locking first, skipping
 what is locked, and looking in a statement of its own is safe here as it is for the metastore's rows: see garbage.rows.
 """
 
@@ -47,7 +47,7 @@ class Inodes:
         return False
 
     def page(self, tx: Transaction, after: Key | None, size: int) -> Page:
-        """Rows that nothing is bound to and nothing lies beneath, among the next `size`."""
+        """Rows that nothing is bound to and nothing lies below, among the next `size`."""
         # Inodes in snapshots have negative numbers.
         parent, name = after or (-(2**63), b"")
         rows = tx.rows(
@@ -81,7 +81,7 @@ class Inodes:
 
 
 def _delete(tx: Transaction, keys: Iterable[Key]) -> tuple[list[Key], list[Key]]:
-    """Delete those of some rows that are unused; returns them, and those that somebody has locked."""
+    """Delete those of some rows that are unused; returns them, and those that another session has locked."""
     by_parent: dict[int, list[bytes]] = {}
     for parent, name in sorted(keys):
         by_parent.setdefault(parent, []).append(name)
@@ -104,7 +104,7 @@ def _select(tx: Transaction, what: str, parent: int, names: Sequence[bytes], mor
 
 
 def _given(names: Sequence[bytes]) -> str:
-    """Some rows beneath one inode, each found by its key: hopshive.consistency.garbage.rows says why not by IN (...)."""
+    """Some rows below one inode, each found by its key: hopshive.consistency.garbage.rows says why not by IN (...)."""
     values = " UNION ALL ".join(["SELECT %s AS name"] * len(names))
     return (
         f"({values}) v STRAIGHT_JOIN {{inodes}} i FORCE INDEX (PRIMARY) ON i.name = v.name"

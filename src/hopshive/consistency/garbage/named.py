@@ -2,7 +2,7 @@
 
 DROP TABLE deletes it (CleanupRecordsFunction of Hive 4.0.1), and so does a removal. What is left comes later: a writer that was
 open when its table went and that commits afterwards, or a soft drop, which keeps the write ids for readers that are still
-open. It matters: a table made again under the name would go on with write ids, and queue compactions, of another.
+open. It matters: a table made again under the name would continue with write ids, and queue compactions, of another.
 
 Not collected, because Hive does it: rows of TXN_COMPONENTS of aborted transactions (AbortedTxnCleaner; without them the
 transaction would count as committed), COMPACTION_QUEUE ready for cleaning (the compaction cleaner deletes the directory of a
@@ -17,8 +17,8 @@ A name is spared while anything says that it is alive:
 - a lock, an open or aborted component, or a reader's smallest write id stands under it;
 - a directory under it waits to be cleaned.
 
-Whoever allocates a write id locks the name's row of NEXT_WRITE_ID, or inserts it (AllocateTableWriteIdsFunction). So does
-this module, before it looks: a table that is made and written meanwhile waits a moment and begins anew. NEXT_WRITE_ID goes
+A session that allocates a write id locks the name's row of NEXT_WRITE_ID, or inserts it (AllocateTableWriteIdsFunction). So does
+this module, before it looks: a table that is made and written meanwhile waits a moment and starts over. NEXT_WRITE_ID goes
 last, when no row of TXN_TO_WRITE_ID is left: numbers that begin again must not meet old ones.
 """
 
@@ -96,7 +96,7 @@ class Names:
             return done
         name = keys[0]
         row = "FROM NEXT_WRITE_ID WHERE NWI_DATABASE = %s AND NWI_TABLE = %s"
-        # Somebody's uncommitted row makes this wait; without any, ours stands for it until the transaction ends.
+        # Another session's uncommitted row makes this wait; without any, ours stands for it until the transaction ends.
         ours = tx.execute(
             "INSERT IGNORE INTO NEXT_WRITE_ID (NWI_DATABASE, NWI_TABLE, NWI_NEXT) VALUES (%s, %s, 1)", name
         )

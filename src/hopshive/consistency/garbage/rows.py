@@ -11,7 +11,7 @@ Why a row that is in use is never deleted, and no statement of the metastore fai
   Only columns of a table are shared in that way (ObjectStore.convertToMPart), and what makes them garbage is that the table
   went or its columns were changed: then the same transaction fails in the stock metastore too, at its foreign key to TBLS, or
   because ALTER TABLE removes unused columns at once. Besides, a sweep deletes what it saw unused twice, with time between.
-- We skip locked rows and write only rows that nobody uses, so we never wait while somebody waits for us.
+- The collector skips locked rows and writes only unused rows, so it never waits for a session that waits for it.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ layout of Hive, one directory of sessions for each user, whose directories stay.
 - nothing in it, at any depth, was modified for as long as `scratch_age`, and
 - no file in it is open for writing: a session with `hive.scratchdir.lock` keeps `inuse.lck` open while it lives, and if it dies
   the NameNode closes the file (SessionState, ClearDanglingScratchDir of Hive 4.0.1); a long query keeps its output open, and
-- the metastore refers to nothing at it or beneath it, bound or not.
+- the metastore refers to nothing at it or below it, bound or not.
 
 Everything else stays: names that do not match, what a symbolic link leads to (the link itself is an item like a file), and
 the configured directories themselves. Sessions that only wait are ended by HiveServer2 after
@@ -45,7 +45,7 @@ class Scratch:
         self._database = database
 
     def clean(self, before: float, deleting: Callable[[str], None] | None = None) -> Iterator[bool]:
-        """Delete the items that nobody touched since `before` (seconds since 1970); for each item, whether it was deleted.
+        """Delete the items that did not change since `before` (seconds since 1970); for each item, whether it was deleted.
 
         `deleting` is called before each deletion; what it raises ends the work. Raises NameNodeError, DatabaseError.
         """
@@ -73,7 +73,7 @@ class Scratch:
                 yield from self._directories(posixpath.join(head, entry.name) + rest)
 
     def _listing(self, path: str) -> Iterator[Entry]:
-        """What is in a directory; nothing if it has gone."""
+        """What is in a directory; nothing if it is gone."""
         try:
             yield from self._namenode.listing(path)
         except FileNotFoundError:

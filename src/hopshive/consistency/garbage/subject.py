@@ -21,7 +21,7 @@ class Page:
 
 @dataclass
 class Collected:
-    """What a transaction deleted: rows by table; `left` are keys that somebody has locked, or that were too much at once."""
+    """What a transaction deleted: rows by table; `left` are keys that were locked by others, or too many at once."""
 
     rows: dict[str, int] = field(default_factory=dict)
     left: list[Any] = field(default_factory=list)

@@ -116,7 +116,7 @@ def _light(tx: Transaction, keys: Graph, table: str, ids: list[int]) -> list[int
 
 
 def unowned(tx: Transaction, sd_ids: Sequence[object]) -> list[int]:
-    """Descriptors that nothing owns: left over by somebody, for the cleaner."""
+    """Descriptors without an owner, which the collector takes."""
     return _ids(
         tx,
         "SELECT s.SD_ID FROM SDS s LEFT JOIN PARTITIONS p ON p.SD_ID = s.SD_ID LEFT JOIN TBLS t ON t.SD_ID = s.SD_ID"

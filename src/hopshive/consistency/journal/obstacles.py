@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _PARENT = {"CTLGS": "catalog", "DBS": "database", "TBLS": "table"}
-# Of statistics: the table that they are of, which may have another name by now.
+# Of statistics: the table that they are of, which may have another name now.
 _NAMES = ("CAT_NAME", "DB_NAME", "TABLE_NAME")
 
 
@@ -192,7 +192,7 @@ def find_orphans(tx: Transaction, keys: Graph, step: Step) -> None:
                 continue
             coming = {one.value(to_column) for one in step.rows(key.to)}
             if key not in there:
-                # Held until the end of the transaction: nobody drops it meanwhile.
+                # Held until the end of the transaction, so no session drops it meanwhile.
                 needed = {value for value, _one in rows} - coming
                 found = select(tx, keys.tables[key.to], (to_column,), to_column, needed, "LOCK IN SHARE MODE")
                 there[key] = {row[0] for row in found}

@@ -77,7 +77,7 @@ def restorable(
 ) -> list[Entry]:
     """Objects that can come back: those that meet all conditions, with what went with them. The newest first.
 
-    `path`: its directory or one beneath it. `name`: hive.db, hive.db.table, hive.db.table/part=1, or what belongs to it.
+    `path`: its directory or one below it. `name`: hive.db, hive.db.table, hive.db.table/part=1, or what belongs to it.
     What was removed together with a table or database, although it lies elsewhere or nowhere (a view), comes with it. In
     this order each comes before what depends on it.
     """
@@ -102,7 +102,7 @@ def restorable(
     return sorted(found.values(), key=lambda one: one.id, reverse=True)
 
 
-# At a path or beneath it.
+# At a path or below it.
 _THERE = f"(path_hash = %s AND path = %s OR {state.BELOW})"
 
 
@@ -205,7 +205,7 @@ def summary(kinds: Mapping[str, tuple[int, str, str]]) -> str:
 
 
 def sample(tx: Transaction, removal: int) -> Entry | None:
-    """The object that went last of those that can come back and have a directory: the others lie beneath it, or beside it."""
+    """The object that went last of those that can come back and have a directory: the others lie below it, or beside it."""
     row = tx.row(
         f"SELECT {COLUMNS} FROM {{state}}.journal j WHERE j.removal = %s AND j.state = 'removed' AND j.path <> ''"
         " ORDER BY j.id DESC LIMIT 1",
@@ -215,7 +215,7 @@ def sample(tx: Transaction, removal: int) -> Entry | None:
 
 
 def latest(tx: Transaction, path: str, standing: Literal["removed", "restored"]) -> Entry | None:
-    """Of the objects at or beneath a path that are still away, or that came back, the one that went last."""
+    """Of the objects at or below a path that are still away, or that came back, the one that went last."""
     row = tx.row(
         f"SELECT {COLUMNS} FROM {{state}}.journal j WHERE j.state = %s AND j.kind <> %s AND {_THERE}"
         " ORDER BY j.id DESC LIMIT 1",

@@ -1,4 +1,4 @@
-"""Removing objects whose directory has gone: leaves first, in transactions of a bounded number of objects.
+"""Removing objects whose directory is gone: leaves first, in transactions of a bounded number of objects.
 
 Each transaction locks the owner rows, reads all that the deletion will take (hopshive.metastore.closure) and what belongs to
 the objects by name (hopshive.metastore.transactional), writes it into the journal, and deletes the storage descriptors: the
@@ -53,7 +53,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """An object that has gone. `name`: hive.db, hive.db.table, hive.db.table/part=1. `path`: empty for a view."""
+    """An object that is gone. `name`: hive.db, hive.db.table, hive.db.table/part=1. `path`: empty for a view."""
 
     kind: Kind
     name: str
@@ -102,8 +102,8 @@ def remove_next(
     """Remove up to `limit` objects that own the descriptors, or depend on one that does.
 
     `inodes`: which directory lay last where each descriptor points; without, the journal gets those of bound ones.
-    Objects that have gone meanwhile are fine. A database `default` is never removed. Raises ClosureError, Unknown if
-    `inodes` lacks some, and Contention if somebody holds or writes the same rows: the transaction must be rolled back, and
+    Objects that are gone already are fine. A database `default` is never removed. Raises ClosureError, Unknown if
+    `inodes` lacks some, and Contention if another session holds or writes the same rows: the transaction must be rolled back, and
     the same may succeed later.
     """
     keys = graph(tx)
@@ -191,7 +191,7 @@ def _delete(tx: Transaction, keys: Graph, table: str, objects: Sequence[Object],
 
 
 def _hold(tx: Transaction, keys: Graph, objects: Sequence[Object]) -> dict[int | None, str | None]:
-    """The locations of the descriptors. Locked from now on, so nobody can make one of them its own too."""
+    """The locations of the descriptors. Locked from now on, so no other session can take one of them."""
     sds = [one.sd_id for one in objects if one.sd_id is not None]
     return dict(select(tx, keys.tables["SDS"], ("SD_ID", "LOCATION"), "SD_ID", sds, "FOR UPDATE"))
 
@@ -356,7 +356,7 @@ def _write(
 
 
 def _offer_shared(tx: Transaction, shared: Mapping[int, Iterable[SharedObject]]) -> None:
-    """Perhaps nobody uses them any more: the cleaner looks."""
+    """Note what may be unused now: the collector looks."""
     by_table: dict[str, set[int]] = {}
     for parts in shared.values():
         for part in parts:

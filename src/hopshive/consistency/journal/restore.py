@@ -52,7 +52,7 @@ def restore_next(tx: Transaction, ids: Sequence[int], limit: int) -> RestoreProg
     Owners stand before what belongs to them, as `restorable` gives them. Entries that are back already do not count. A
     reason not to restore is written into the journal too; do not ask for that entry again in the same round.
 
-    Raises ClosureError, and Contention if somebody wrote the same rows: nothing is done then, and the same may succeed.
+    Raises ClosureError, and Contention if another session wrote the same rows: nothing is done then, and the same may succeed.
     """
     keys = graph(tx)
     left = {row[0] for some in chunks(ids) for row in _left(tx, some)}
@@ -67,7 +67,7 @@ def restore_next(tx: Transaction, ids: Sequence[int], limit: int) -> RestoreProg
         try:
             _restore(tx, keys, step)
         except pymysql.IntegrityError as error:
-            raise Contention(f"Somebody wrote what was being restored ({error.args[-1]}): try again.") from error
+            raise Contention(f"Another session wrote what was being restored ({error.args[-1]}). Try again.") from error
         refused |= step.refused
         restored += [back.entry for id_, back in step.backs.items() if id_ not in step.refused]
     for some in chunks([one.id for one in restored]):

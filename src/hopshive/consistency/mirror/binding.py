@@ -1,6 +1,6 @@
 """Binding: descriptors that no leader has looked at are a work queue; each gets its foreign key, or a pending check.
 
-The metastore knows nothing of this and never waits: rows that it has locked are left for the next turn.
+The metastore takes no part in this and never waits: rows that it has locked are left for the next turn.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _queue(context: Context) -> dict[int, str]:
     sql = f"SELECT SD_ID, LOCATION FROM SDS WHERE {_QUEUE} LIMIT %s"
     if context.database.skips_locked:
         with context.database.reading() as tx:
-            # A batch of what somebody has locked would keep all that comes after it waiting.
+            # A batch of what another session has locked would keep all that comes after it waiting.
             return {int(sd_id): location for sd_id, location in tx.rows(f"{sql} FOR UPDATE SKIP LOCKED", (limit,))}
     with context.database.reading() as tx:
         rows = {int(sd_id): location for sd_id, location in tx.rows(sql, (limit + len(context.locked),))}
@@ -77,7 +77,7 @@ def _queue(context: Context) -> dict[int, str]:
 
 
 def _bind_those(context: Context, locations: Mapping[int, str], paths: Mapping[int, str | None], found: Found) -> int:
-    """Bind some descriptors that nobody has locked; how many left the queue."""
+    """Bind some descriptors that no session has locked; how many left the queue."""
 
     def work(tx: Transaction, sd_ids: Sequence[int]) -> list[int]:
         free = lock(tx, {sd_id: locations[sd_id] for sd_id in sd_ids})

@@ -1,7 +1,7 @@
 """Carrying decisions out: all that pending checks write, but for the removals themselves (`removing`).
 
 Each transaction here may be the last one of its leader. A check is deleted in the last transaction of what follows from it, so
-the next leader decides on it again from the beginning: what is bound is bound to the same once more, a check that is held is
+the next leader decides on it again from the beginning: what is bound is bound to the same again, a check that is held is
 held again, what was removed is not found any more, and a row that was pruned is not there.
 """
 
@@ -196,7 +196,7 @@ def _end_departures(context: Context, checks: Iterable[PendingCheck]) -> None:
 
 
 def bind_missing(context: Context, missing: Missing) -> Outcome:
-    """Bind missing descriptors whose directory exists by now, and end their checks and those of dropped descriptors."""
+    """Bind missing descriptors whose directory exists already, and end their checks and those of dropped descriptors."""
     with context.database.transaction() as tx:
         free = lock(tx, {sd_id: missing.locations[sd_id] for sd_id in [*missing.there, *missing.elsewhere]})
         binding.bind_locked(

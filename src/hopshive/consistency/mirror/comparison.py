@@ -1,6 +1,6 @@
 """The full comparison: every storage descriptor against the NameNode, after a gap in its events and now and then.
 
-It goes on a page at a time beside everything else. What it finds absent becomes a pending check that waits for its end, so
+It continues a page at a time beside everything else. What it finds absent becomes a pending check that waits for its end, so
 that the fuse sees all of it at once. Then it looks whether directories of removed objects are back, in case no event told.
 """
 
@@ -105,7 +105,7 @@ class Comparison:
         return len(rows) == PAGE_ROWS
 
     def _restore(self, wanted: Mapping[str, Collection[int]]) -> None:
-        """Add a pending check for each directory beneath which something is back, unless there is one."""
+        """Add a pending check for each directory below which something is back, unless there is one."""
         context = self._context
         found = look(context.namenode, wanted, sure=True)
         back = [path for path, inodes in wanted.items() if found.ids.get(path) in inodes]
@@ -169,7 +169,7 @@ class Comparison:
             departures = queue.departures(tx, {prefix for some in above.values() for prefix in some})
             moves = [one for one in departures if one.kind == "rename" and one.target != NOWHERE]
             mirrored = rows_of(tx, [one.path for one in moves])
-        # It decides on what is bound beneath the directory that was moved, and not beneath another one at its place.
+        # It decides on what is bound below the directory that was moved, and not below another one at its place.
         mine = {one.path for one in moves if one.path in mirrored and mirrored[one.path][1] == one.inode}
         return {path for path, some in above.items() if not mine.isdisjoint(some)}
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Pass:
-    """How far the return of many objects has come that takes several turns; it is begun anew by who leads next.
+    """How far the return of many objects has come that takes several turns; the next leader begins it again.
 
-    `effects`: those of the mirror but of this return. `below`: entries of the journal with smaller ids are yet to be looked at.
+    `effects`: those of the mirror but of this return. `below`: entries of the journal with smaller ids come next.
     `problem`: why the first one that could not come back could not.
     """
 
@@ -37,7 +37,7 @@ class Pass:
 class Context:
     """One mirror's surroundings. `known`, `missing`, `targets` and `returns` are the paths that an event may be about.
 
-    `targets`: where something was moved to that is yet to be decided on.
+    `targets`: where something was moved to whose check is not decided yet.
     """
 
     config: Config
@@ -52,14 +52,14 @@ class Context:
     renamed: bool = False
     # Names of what is back and could not be restored, by their hashes: perhaps another object has the name.
     refused: set[int] = field(default_factory=set)
-    # Storage descriptors and databases that somebody has locked, where the server cannot skip them.
+    # Storage descriptors and databases that another session has locked, where the server cannot skip them.
     locked: Locked[int] = field(default_factory=Locked)
     locked_databases: Locked[int] = field(default_factory=Locked)
     # By the id of the check.
     passes: dict[int, Pass] = field(default_factory=dict)
     # The last transaction of the NameNode whose events are looked at.
     txid: int = 0
-    # Transactions of the NameNode that were yet to be read when events were asked for the last time.
+    # Transactions of the NameNode that the last answer with events did not contain yet.
     lag: int = 0
     # By the id of the check: a transaction of the NameNode after which its directory was seen to be absent.
     absences: dict[int, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What waits for a human, held by the fuse or reported by the policy: what it is, and how it is let go of."""
+"""What waits for a human, held by the fuse or reported by the policy: what it is, and how a human releases it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Held:
     """A directory that waits for a human. `since` is UTC.
 
     Of the kind `missing`, which may be a million, one stands for all that lie in the directory `path`. `objects`: how many
-    databases, tables and partitions refer to it, or lie beneath.
+    databases, tables and partitions refer to it, or lie below.
     """
 
     path: str
@@ -38,7 +38,7 @@ class Held:
 
 
 def read(database: Database, paths: Sequence[str] = ()) -> list[Held]:
-    """All that waits, or what lies at or beneath one of some paths; what is held first comes first.
+    """All that waits, or what lies at or below one of some paths; what is held first comes first.
 
     What has no object any more (dropped since) does not wait: the leader lets go of it when it looks again.
     """

@@ -4,7 +4,7 @@ A bound descriptor has its directory's inode. That directory may have been repla
 mirror looked. One that is not bound is new, or its directory went before the mirror looked. At its removal it is found which
 directory lay there last, from where that lies by then:
 
-- at its own path: a partition outside of its table's directory, whose table went. What is made beneath a directory that was
+- at its own path: a partition outside of its table's directory, whose table went. What is made below a directory that was
   seen to be absent is made too late for that;
 - at the place to which the events took it. A check of the kind `missing` keeps that place (`queue.follow_missing`) through
   moves, moves within the trash and returns. What has none lay in a directory that went: the check of that has a target.
@@ -13,9 +13,9 @@ An entry of the journal so has one of three:
 
 - an inode: it comes back when its path has that inode again, or the one of the replacement;
 - `GONE`: the directory was deleted for good, and nothing comes back by itself;
-- nothing: no event told of it, since the edits had a gap, or the metastore committed after the deletion. Then names and times
-  must tell. The directory comes from the trash, from a place whose names are those of its path, and was not changed after the
-  removal: one that was made later was.
+- nothing: no event reported the move, since the edits had a gap, or the metastore committed after the deletion. Then names
+  and times must tell. The directory comes from the trash, from a place whose names are those of its path, and was not changed
+  after the removal: one that was made later was.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ GONE = 0
 def find(context: Context, paths: Mapping[int, str], absent: Collection[str]) -> dict[int, int | None]:
     """The directories that lay last where descriptors point, sd_id to path: an inode, `GONE` or None. Raises NameNodeError.
 
-    `absent`: directories that were seen to be absent. What lies at or beneath them by now was made since, or came back.
+    `absent`: directories that were seen to be absent. What lies at or below them now was made since, or came back.
     """
     with context.database.reading() as tx:
         own = queue.missing_places(tx, list(paths))
@@ -70,7 +70,7 @@ def _places(path: str, moves: Mapping[str, PendingCheck]) -> list[str]:
     """Where the directory may lie that lay last at a path, the place to look at first comes first.
 
     The last move at or above the path took it along, unless an earlier move of a directory further down had taken it already:
-    then the last move found nothing at the path. NOWHERE, if it was deleted: what lies at that place by now is another one.
+    then the last move found nothing at the path. NOWHERE, if it was deleted: what lies at that place now is another one.
     """
     found: list[str] = []
     depth = 0

@@ -1,7 +1,7 @@
 """The mirror's loop: bind what is new, read the NameNode's events, decide on what is due, compare when that is wanted.
 
 Why it is right: a directory's existence is asked of the NameNode after everything that the loop has read before, and what
-happens later has a later transaction id and is yet to be read. Each turn reads events first, then binds all metadata that
+happens later has a later transaction id, and the loop reads it later. Each turn reads events first, then binds all metadata that
 is there, and only then looks at the events: so what was made before a deletion is known when the deletion is looked at.
 """
 
@@ -133,7 +133,7 @@ class Mirror:
     def step(self) -> bool:
         """One turn; True if something was done and the next may follow at once.
 
-        Raises NameNodeError, DatabaseError and LostLease: nothing is half done, the next turn goes on.
+        Raises NameNodeError, DatabaseError and LostLease: nothing is half done, the next turn continues.
         """
         context = self.context
         before, removed, restored = context.txid, context.removed, context.restored
@@ -286,7 +286,7 @@ class Mirror:
     def approve(self, paths: Sequence[str] = (), until: str | None = None) -> int:
         """Approve what the fuse holds or the policy reports; how many pending checks.
 
-        `paths`: only what lies at or beneath one of them. `until`: not what is held since later.
+        `paths`: only what lies at or below one of them. `until`: not what is held since later.
         """
         with self.context.database.transaction() as tx:
             count = queue.approve(tx, paths, until)

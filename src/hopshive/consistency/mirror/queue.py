@@ -87,7 +87,7 @@ def by_descriptor(tx: Transaction, sd_ids: Sequence[int]) -> dict[int, str]:
 
 
 def hasten(tx: Transaction, path: str, wait: float) -> None:
-    """What is missing at or beneath a path was seen to go: it waits the shorter time."""
+    """What is missing at or below a path was seen to go: it waits the shorter time."""
     tx.execute(
         "UPDATE {state}.recheck SET due = LEAST(due, UTC_TIMESTAMP(3) + INTERVAL %s SECOND)"
         f" WHERE kind = 'missing' AND ({_AT} OR {state.BELOW})",
@@ -96,7 +96,7 @@ def hasten(tx: Transaction, path: str, wait: float) -> None:
 
 
 def missing_at(tx: Transaction, path: str, *, whole: bool) -> list[int]:
-    """Storage descriptors that are missing at a path, with `whole` also beneath it; `MOST_AT_ONCE` at most."""
+    """Storage descriptors that are missing at a path, with `whole` also below it; `MOST_AT_ONCE` at most."""
     rows = tx.rows(
         f"SELECT sd_id FROM {{state}}.recheck WHERE kind = 'missing' AND ({_AT} OR %s AND {state.BELOW}) LIMIT %s",
         (*_at(path), whole, *state.below(encoded(path)), MOST_AT_ONCE),
@@ -105,7 +105,7 @@ def missing_at(tx: Transaction, path: str, *, whole: bool) -> list[int]:
 
 
 def look_at_once(tx: Transaction, sd_ids: Sequence[int]) -> None:
-    """What was missing goes back into the queue and keeps its time; what somebody has locked waits until that."""
+    """What was missing goes back into the queue and keeps its time; what another session has locked waits until that."""
     sql = f"SELECT SD_ID FROM SDS WHERE SD_ID IN ({marks(sd_ids)}) AND NAME = %s FOR UPDATE SKIP LOCKED"
     requeue(tx, [int(sd_id) for (sd_id,) in tx.rows(sql, (*sd_ids, MISSING))])
 
@@ -116,7 +116,7 @@ def _at(path: str) -> tuple[bytes, bytes]:
 
 
 def targets(tx: Transaction) -> list[str]:
-    """Where something was moved to that is yet to be decided on."""
+    """The targets of moves that are not decided on yet."""
     sql = (
         f"SELECT target FROM {{state}}.recheck WHERE kind IN ({_MOVED}, 'missing') AND target NOT IN ('', '{NOWHERE}')"
     )
@@ -124,7 +124,7 @@ def targets(tx: Transaction) -> list[str]:
 
 
 def follow_target(tx: Transaction, source: str, target: str, txid: int) -> None:
-    """What was moved to a path, or beneath it, before a transaction of the NameNode was moved on in that."""
+    """What was moved to a path, or below it, before a transaction of the NameNode was moved on in that."""
     rows = tx.rows(
         f"SELECT id, target FROM {{state}}.recheck WHERE kind IN ({_MOVED}) AND txid < %s AND (target = %s OR target LIKE %s)",
         (txid, encoded(source), _beneath(source)),
@@ -136,7 +136,7 @@ def follow_target(tx: Transaction, source: str, target: str, txid: int) -> None:
 def lose_target(tx: Transaction, path: str, txid: int) -> None:
     """Note that a path was deleted or overwritten in a transaction of the NameNode.
 
-    What had been moved to that path, or beneath it, has no place any more.
+    What had been moved to that path, or below it, has no place any more.
     """
     tx.execute(
         f"UPDATE {{state}}.recheck SET target = '{NOWHERE}', txid = IF(kind = 'missing', %s, txid)"
@@ -169,7 +169,7 @@ def forget_missing(tx: Transaction) -> bool:
 def follow_missing(tx: Transaction, source: str, target: str, txid: int, *, followed: bool) -> None:
     """What is missing went along with a directory that was moved, or deleted: `target` is NOWHERE.
 
-    `followed`: whether some target may be at the path or beneath it. No index finds those.
+    `followed`: whether some target may be at the path or below it. No index finds those.
 
     `target` of a check says where its directory lies, as far as events told. It went from its own path if nothing has told
     before that it went, or if the event is about exactly that path: then something had come there again.
@@ -191,7 +191,7 @@ def follow_missing(tx: Transaction, source: str, target: str, txid: int, *, foll
 
 
 def arrived(tx: Transaction, path: str, txid: int, *, whole: bool) -> None:
-    """Something came where it was missing, with `whole` perhaps also beneath: from now on it lies there."""
+    """Something came where it was missing, with `whole` perhaps also below: from now on it lies there."""
     tx.execute(
         "UPDATE {state}.recheck SET target = '', txid = %s"
         f" WHERE kind = 'missing' AND txid < %s AND target <> '' AND ({_AT} OR %s AND {state.BELOW})",
@@ -272,7 +272,7 @@ def _begun(tx: Transaction, where: str, arguments: Sequence[int]) -> list[int]:
 
 
 def restores(tx: Transaction) -> list[str]:
-    """Paths at and beneath which something is to come back."""
+    """Paths at and below which something is to come back."""
     return [decoded(path) for (path,) in tx.rows("SELECT DISTINCT path FROM {state}.recheck WHERE kind = 'restore'")]
 
 

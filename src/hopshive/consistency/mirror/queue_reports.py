@@ -1,4 +1,4 @@
-"""What people are told of the table of pending checks: statements that only read."""
+"""The table of pending checks as people see it: statements that only read."""
 
 from __future__ import annotations
 

@@ -27,10 +27,10 @@ LONGEST_RETURN = 1.0
 
 
 def process(context: Context, check: PendingCheck) -> None:
-    """Restore what was removed at or beneath a path, as far as its directories are the ones that were removed.
+    """Restore what was removed at or below a path, as far as its directories are the ones that were removed.
 
     What cannot come back yet waits: for a table or database that comes back later, or for a name. When the mirror removes what
-    has that name, there is another attempt at once; when somebody drops or renames it, within RETURN_AGAIN. Raises TurnOver.
+    has that name, there is another attempt at once; when a user drops or renames it, within RETURN_AGAIN. Raises TurnOver.
     """
     passed = context.passes.pop(check.id, None) or Pass(context.effects)
     if context.config.journal.automatic:
@@ -39,7 +39,7 @@ def process(context: Context, check: PendingCheck) -> None:
             entries = journal.restorable(tx, path=check.path)
         if passed.alike is None:
             passed.alike = identity.alike(context, check, entries)
-        # All of it is read in each turn, so a turn goes on for as long at least as it read.
+        # Each turn reads all of it, so a turn lasts at least as long as its reading took.
         read = time.monotonic()
         until = read + max(LONGEST_RETURN, read - began)
         left = [entry for entry in entries if passed.below is None or entry.id < passed.below]

@@ -93,14 +93,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A directory that was made anew: under its key stands another inode now."""
+    """A directory that was made again: under its key stands another inode now."""
 
     path: str
     inode: int
 
 
 def write_chains(tx: Transaction, found: Found, paths: Iterable[str]) -> list[Replaced]:
-    """Insert the inodes of some paths, all there; returns those whose id has changed and beneath which something is mirrored."""
+    """Insert the inodes of some paths, all there; returns those whose id has changed and below which something is mirrored."""
     wanted: dict[Key, tuple[str, int]] = {}
     for path in paths:
         for prefix, key, inode in found.chain(path):
@@ -122,7 +122,7 @@ def write_chains(tx: Transaction, found: Found, paths: Iterable[str]) -> list[Re
 
 
 def read_rows(tx: Transaction, keys: Iterable[Key]) -> dict[Key, int]:
-    """The ids of those rows that are there, locked: nobody may prune what is about to be bound to, or to lie beneath."""
+    """The ids of those rows that are there, locked: no other session may prune what is about to be bound to, or to lie below."""
     by_parent: dict[int, list[bytes]] = {}
     for key in keys:
         by_parent.setdefault(key.parent, []).append(key.name)
@@ -163,7 +163,7 @@ def rows_of(tx: Transaction, paths: Iterable[str]) -> dict[str, tuple[Key, int]]
 
 
 def lock(tx: Transaction, locations: Mapping[int, str]) -> list[int]:
-    """Lock storage descriptors, sd_id to location: those that still lie there and that nobody else has locked.
+    """Lock storage descriptors, sd_id to location: those that still lie there and that no other session has locked.
 
     The metastore holds a lock on what it is changing; who waited for it would stand in its way with everything else.
     """
@@ -195,12 +195,12 @@ def mark(tx: Transaction, sd_ids: Sequence[int], name: bytes | None) -> int:
 
 
 def requeue(tx: Transaction, sd_ids: Sequence[int]) -> None:
-    """Put storage descriptors back into the queue: their place is to be looked at anew."""
+    """Put storage descriptors back into the queue: their place is to be looked at again."""
     mark(tx, sd_ids, None)
 
 
 def subtree(database: Database, root: Key | None, inode: int | None, page: int) -> Iterator[list[Bound]]:
-    """What is bound at a row and beneath an inode, in pages of at most about `page` rows.
+    """What is bound at a row and below an inode, in pages of at most about `page` rows.
 
     Each page is a transaction of its own. What was bound, unbound or removed since is in a page or not.
     """
@@ -225,7 +225,7 @@ def subtree(database: Database, root: Key | None, inode: int | None, page: int) 
 
 
 def children(tx: Transaction, parent: int, after: bytes, limit: int) -> list[tuple[bytes, int]]:
-    """Names and ids of the rows beneath an inode, a page."""
+    """Names and ids of the rows below an inode, a page."""
     rows = tx.rows(
         "SELECT name, id FROM {inodes} WHERE partition_id = %s AND parent_id = %s AND name > %s ORDER BY name LIMIT %s",
         (parent, parent, after, limit),
@@ -234,10 +234,10 @@ def children(tx: Transaction, parent: int, after: bytes, limit: int) -> list[tup
 
 
 def with_children(tx: Transaction, inodes: Sequence[int]) -> list[int]:
-    """Those that have rows beneath them."""
+    """Those that have rows below them."""
     if not inodes:
         return []
-    # One look for each: a table may have a million partitions beneath it.
+    # One look for each: a table may have a million partitions below it.
     sql = f"SELECT v.id, (SELECT 1 FROM {{inodes}} i WHERE i.partition_id = v.id LIMIT 1) AS has FROM {GIVEN} HAVING has = 1"
     return [int(row[0]) for row in tx.rows(sql, [given(inodes)])]
 
@@ -260,7 +260,7 @@ def _bound(tx: Transaction, parent: int, first: bytes, last: bytes) -> list[Boun
 
 
 def prune(database: Database, path: str, inode: int | None, page: int) -> None:
-    """Delete the rows that nothing needs: beneath an inode, at a path, and above it as far as that goes."""
+    """Delete the rows that nothing needs: below an inode, at a path, and above it as far as that goes."""
     if inode is not None:
         prune_below(database, inode, page)
     with database.transaction() as tx:
@@ -276,7 +276,7 @@ def prune_upwards(tx: Transaction, path: str) -> None:
 
 
 def prune_below(database: Database, inode: int, page: int) -> None:
-    """The same for all that lies beneath an inode, the deepest first, a page a transaction."""
+    """The same for all that lies below an inode, the deepest first, a page a transaction."""
     above = [inode]
     # Directories that were moved into each other may go round in a circle for a while.
     seen = {inode}
@@ -293,7 +293,7 @@ def prune_below(database: Database, inode: int, page: int) -> None:
 
 
 def _pages(database: Database, parent: int, page: int) -> Iterator[list[tuple[bytes, int]]]:
-    """Names and ids of the rows beneath an inode, each page read in a transaction of its own."""
+    """Names and ids of the rows below an inode, each page read in a transaction of its own."""
     rows: list[tuple[bytes, int]] = []
     while True:
         with database.reading() as tx:
@@ -305,10 +305,10 @@ def _pages(database: Database, parent: int, page: int) -> Iterator[list[tuple[by
 
 
 def prune_rows(tx: Transaction, parent: int, names: Sequence[bytes], *, moved: bool = False) -> int:
-    """Delete those of some rows that nothing is bound to and nothing lies beneath.
+    """Delete those of some rows that nothing is bound to and nothing lies below.
 
-    `moved`: these are the former names of directories that have another by now, with which stays what lies beneath. Who does
-    not know leaves both: without the right one, nothing beneath would be found from the root.
+    `moved`: these are former names of directories that have another name now, and what lies below stays with the new name. A
+    caller that does not know leaves both: without the right one, nothing below would be found from the root.
 
     They are locked first and looked at in statements of their own, each of which sees what was committed when it began.
     """

@@ -83,9 +83,8 @@ class MirrorWork(Work):
         yield count, count
         if not count:
             return "Nothing waits for an approval."
-        return (
-            f"Approved: the metadata of {counted(count, 'directory', 'directories')} goes. What is back by now stays."
-        )
+        going = counted(count, "directory", "directories")
+        return f"Approved: the metadata of {going} goes. The metadata of a directory that is back stays."
 
     def _restore(self, argument: Mapping[str, Any]) -> Doing:
         with self._database.reading() as tx:

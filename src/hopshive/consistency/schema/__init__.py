@@ -45,7 +45,7 @@ def apply(
 ) -> list[str]:
     """Add to the metastore's database what it lacks; returns the statements, which with `dry_run` are not run.
 
-    Safe while the metastore works, and after an interruption: run again, it goes on. Raises SchemaError.
+    Safe while the metastore works, and after an interruption: another run continues. Raises SchemaError.
     """
     names = names or Names()
     wanted = Wanted(source, tuple(uris), delete_orphans)
@@ -64,8 +64,8 @@ def remove(
     """Give back the stock schema; returns the statements. `purge` drops hopshive's own tables too.
 
     `only_triggers` does the first part of it. Each SQL node of NDB Cluster has triggers of its own: do that on all of them first,
-    or an UPDATE through another node fails at a trigger that names a column which has gone.
-    Raises SchemaError, also if a daemon leads; a lease that nobody renews is waited for.
+    or an UPDATE through another node fails at a trigger that names a column which is gone.
+    Raises SchemaError, also if a daemon leads; it waits for the end of a lease that no process renews.
     """
     names = names or Names()
 
@@ -76,7 +76,7 @@ def remove(
 
 
 def check(database: Database, source: Source = "hdfs", uris: Sequence[str] = ()) -> None:
-    """Raises SchemaError unless the schema is there and fits; DatabaseUnavailable if nobody answers."""
+    """Raises SchemaError unless the schema is there and fits; DatabaseUnavailable if no server answers."""
     with database.reading() as tx:
         found = catalogue.read(tx, database.server.database)
     todo = plan.present(found, database.names, Wanted(source, tuple(uris)))

@@ -1,6 +1,6 @@
 """Which statements make the schema what it must be: decided from what stands in the database, and nothing else.
 
-So the same run goes on where another was interrupted: each statement is atomic, and the next look sees what is left.
+So the same run continues where another was interrupted: each statement is atomic, and the next look sees what is left.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 ENGINES = ("InnoDB", NDB)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _NEW_COLUMN = re.compile(r"ALTER TABLE \{state\}\.(?P<table>\w+) ADD COLUMN IF NOT EXISTS (?P<name>\w+)")
-# What own_tables.INODES gives them, when the table is yet to be made.
+# What own_tables.INODES gives them, as long as there is no table.
 _OWN_INODE_COLUMNS = {
     "partition_id": Column("partition_id", "bigint(20)"),
     "parent_id": Column("parent_id", "bigint(20)"),
@@ -283,7 +283,7 @@ def _is_ours(trigger: Trigger) -> bool:
 
 
 def _triggers(found: Catalogue, wanted: Sequence[Trigger]) -> list[Statement]:
-    """Make those that are missing or differ, drop those of ours that nobody wants."""
+    """Make those that are missing or differ, drop those of ours that are no longer wanted."""
     names = {trigger.name for trigger in wanted}
     statements = [
         Statement(f"DROP TRIGGER {trigger.name}")

@@ -68,7 +68,7 @@ class Session:
                 time.sleep(PAUSE)
 
     def _busy(self, sql: str, cursor: pymysql.cursors.Cursor) -> str:
-        """Who may be in the way: seen only by who has the privilege PROCESS."""
+        """Sessions that may be in the way; only a user with the privilege PROCESS sees them."""
         try:
             cursor.execute(
                 "SELECT p.ID, p.USER, p.HOST, TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) FROM information_schema.INNODB_TRX t"
@@ -84,7 +84,7 @@ class Session:
                 f" The oldest transaction has run for {row[3]} s, by {row[1]} from {row[2]} (KILL {row[0]} ends it)."
             )
         return (
-            f"For {PATIENCE:.0f} s somebody held what '{_short(sql)}' needs, in {self._server.place}."
+            f"For {PATIENCE:.0f} s another session held what '{_short(sql)}' needs, in {self._server.place}."
             f"{oldest} What was done before stays; run this again when it is quieter."
         )
 
@@ -151,7 +151,7 @@ def connect(server: Server, names: Names) -> Iterator[Session]:
 
 
 def _require_alone(server: Server, cursor: pymysql.cursors.Cursor) -> None:
-    """Wait for the end of other changes of this schema: a statement goes on after the end of the process that asked for it.
+    """Wait for the end of other changes of this schema: a statement continues after the end of the process that asked for it.
 
     The lock ends with its connection. Raises SchemaError.
     """

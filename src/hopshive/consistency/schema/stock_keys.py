@@ -2,7 +2,7 @@
 
 A MariaDB that is killed while ALTER TABLE puts a table's copy in its place may have lost the table's foreign keys when it starts
 again: the columns are there, old or new, and the keys are not (seen with MariaDB 10.11). Without its key, metadata outlives its
-directory, and nothing else in the database tells of the key. So the stock schema's keys are listed here.
+directory, and nothing else in the database reports the key. So the stock schema's keys are listed here.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class Index:
     using: str = ""
 
     def clauses(self, *, stock: bool) -> list[str]:
-        """Of ALTER TABLE: make it anew, as long as it fits or as the stock schema has it."""
+        """Of ALTER TABLE: make it again, as long as it fits or as the stock schema has it."""
         columns = ", ".join(
             name if stock or name not in self.kept else f"{name}({self.kept[name]})" for name in self.columns
         )

@@ -76,7 +76,7 @@ class NameNode:
     """The active one of the NameNodes at `addresses`; any number of them, in the order of preference. Not for several threads.
 
     Every call asks the one that answered last, and the others if it does not answer, each at most `timeout` seconds:
-    whoever wants to wait longer calls again. Once `identity` was asked, a NameNode of another file system is refused.
+    a caller that wants to wait longer calls again. Once `identity` was asked, a NameNode of another file system is refused.
 
     All methods raise NameNodeUnavailable if none can answer now, NameNodeError if one refuses or is none at all. Paths are
     absolute and normal, as `paths.normal` makes them; names that are no UTF-8 hold lone surrogates (surrogateescape).
@@ -113,14 +113,14 @@ class NameNode:
 
     def safe_mode(self) -> bool:
         """Whether the active NameNode is in safe mode."""
-        # "checked": a standby refuses instead of telling of itself.
+        # "checked": a standby refuses instead of answering for itself.
         return bool(self._one(self._call("setSafeMode", {1: SAFEMODE_GET, 2: 1})).number(1))
 
     def current_txid(self) -> int:
         """The last durable transaction: what happened before the call is in the namespace, what comes later in the events.
 
         This is not getCurrentEditLogTxid, which counts what is not yet written: after a crash other edits would bear
-        those numbers. It only tells whether the edit log is open: a NameNode that becomes active knows no number yet.
+        those numbers. It only tells whether the edit log is open: a NameNode that becomes active has no number yet.
         """
         if self._one(self._call("getCurrentEditLogTxid")).number(1) < 0:
             raise self._unavailable("is becoming active")
@@ -133,7 +133,7 @@ class NameNode:
         if they end before `after_txid`: then the file system was put back to an earlier state.
 
         Costs next to nothing if there is nothing new; else the NameNode reads the segment of edits that is being written from its
-        beginning, up to 4 us a transaction: whoever asks all the time keeps it busy with that.
+        beginning, up to 4 us a transaction: a caller that asks all the time keeps it busy.
         """
         found = self._edits(after_txid + 1)
         if found.last_txid >= 0:
@@ -210,7 +210,7 @@ class NameNode:
     def chain(self, path: str) -> Chain | None:
         """The inodes from below the root to a path, empty for the root; None if the path is not there.
 
-        One round trip. If something is renamed meanwhile, the inodes may never have been one path: an event tells of it.
+        One round trip. If something is renamed meanwhile, the inodes may never have been one path: an event reports it.
         """
         names = [name for name in path.split("/") if name]
         found = self.entries(["/" + "/".join(names[: depth + 1]) for depth in range(len(names))])
@@ -235,7 +235,7 @@ class NameNode:
                 return
 
     def is_open(self, path: str) -> bool:
-        """Whether somebody is writing a file, or holds its lease; False if it is not there."""
+        """Whether a client is writing a file, or holds its lease; False if it is not there."""
         (answer,) = self._answers([self._call("isFileClosed", {1: _checked(path)})], ABSENT)
         return not isinstance(answer, RemoteError) and not answer.number(1)
 

@@ -1,6 +1,6 @@
 """The NameNode's stream of events (inotify.proto): what a mirror of directories must know is decoded, the rest is counted.
 
-What InotifyFSEditLogOpTranslator makes of the edits: a directory and all beneath it goes with one `unlink`; a move to the trash
+What InotifyFSEditLogOpTranslator makes of the edits: a directory and all below it goes with one `unlink`; a move to the trash
 is a `rename`; a rename that overwrites is one `rename` too, so whatever was at its target is gone without a further word;
 every directory that `mkdir -p` makes has its own `mkdir`. Snapshots, quotas and leases make no events.
 """
@@ -35,8 +35,8 @@ class Event:
 class EventBatches:
     """The edits after a position, up to some hundred or thousand of them (dfs.namenode.inotify.max.events.per.rpc).
 
-    `last_txid` is the position to go on from: what was asked for, if there is nothing new. Edits may have come without any
-    event. `sync_txid` is the last durable transaction; minus `last_txid` it is how many are yet to be read.
+    `last_txid` is the position to continue from: what was asked for, if there is nothing new. Edits may have come without any
+    event. `sync_txid` is the last durable transaction; minus `last_txid` it is how many are still unread.
     `skipped` counts the events that concern no directory's place.
     """
 

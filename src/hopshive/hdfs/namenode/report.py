@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 TIMEOUT = 5.0
 # Blocks of the default size: a DataNode with less room than that for them will soon be full.
 NEARLY = 8
-# Seconds after which a DataNode that the NameNode hears nothing of is told of: dead it is to Hadoop after ten minutes.
+# Seconds of silence after which a DataNode is reported. Hadoop takes one for dead after ten minutes.
 SILENT = 60.0
 # Names that a sentence has room for.
 NAMES = 5
 
 STATES = {0: "initializing", 1: "active", 2: "standby", 3: "observer"}
 LIVE, DEAD = 2, 3
-# DatanodeInfoProto.AdminState: one that leaves, or that somebody has taken out, is no trouble.
+# DatanodeInfoProto.AdminState: one that leaves, or that an operator has taken out, is no trouble.
 IN_SERVICE = 0
 # How getSafeModeTip begins when the disks of the NameNode have less than dfs.namenode.resource.du.reserved, and what
 # monitorHealth throws then. Without HA monitorHealth looks at nothing.
@@ -73,7 +73,7 @@ class Replica:
 
     @property
     def stuck(self) -> bool:
-        """Whether somebody must let it out of its safe mode."""
+        """Whether an operator must let it out of its safe mode."""
         return self.safe_mode.startswith(LOW_TIP)
 
     @property
@@ -86,7 +86,7 @@ class Replica:
             return f"{who} is neither active nor standby: what does the journal of hadoop-hdfs-namenode say there?"
         leave = "hdfs dfsadmin -safemode leave"
         if self.full:
-            so = "nobody can write, and nothing is removed" if self.state == "active" else "it cannot take over"
+            so = "no client can write, and nothing is removed" if self.state == "active" else "it cannot take over"
             then = f", then: {leave}" if self.stuck else "."
             return (
                 f"{who} ({self.state}) ran out of space for its edits: {so}. "
@@ -147,7 +147,7 @@ class Space:
         if not self.live:
             found.append("No DataNode is live: nothing of what is in files can be read or written.")
         if self.full:
-            so = "nobody can write" if len(self.full) == len(self.live) else "HDFS writes nothing there"
+            so = "no client can write" if len(self.full) == len(self.live) else "HDFS writes nothing there"
             found.append(
                 f"No space for another block ({block}) on {_listed([node.name for node in self.full], 'DataNode')}: {so}. "
                 "Make room on its disks or in HDFS (hdfs dfs -expunge), or add DataNodes."

@@ -103,7 +103,7 @@ class Catalogue:
         return [Listed(name, self.sources.maven_url(file), file.sha256) for file in files]
 
     def update(self, name: str) -> tuple[LockedFile, ...]:
-        """Resolve anew and rewrite the lock: a product with Maven, an environment (also python-build) with uv."""
+        """Resolve again and rewrite the lock: a product with Maven, an environment (also python-build) with uv."""
         with self._locked():
             if name.startswith(python_env.PREFIX):
                 directory = self.artifacts / "python" / name.removeprefix(python_env.PREFIX)

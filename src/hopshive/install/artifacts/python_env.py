@@ -30,7 +30,7 @@ PREFIX = "python-"
 BUILD_ENV = "build"
 # The hosts' Pythons that a lock has wheels for.
 LOCKED_PYTHONS = ("3.11", "3.12", "3.13")
-# Ubuntu 22.04 has glibc 2.35; nobody offers wheels that need a newer one.
+# Ubuntu 22.04 has glibc 2.35; no wheel needs a newer one.
 _GLIBC_MINORS = range(35, 4, -1)
 _BUILD_WHEEL = "import importlib, sys; m, _, o = sys.argv[1].partition(':'); b = importlib.import_module(m); \
 b = getattr(b, o) if o else b; print(b.build_wheel(sys.argv[2]))"

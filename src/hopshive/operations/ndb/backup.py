@@ -2,7 +2,7 @@
 
     <directory>/BACKUP/BACKUP-<id>/BACKUP-<id>.<node>.ctl, BACKUP-<id>.<node>.log, BACKUP-<id>-0.<node>.Data
 
-With several threads for rows the same stands in BACKUP-<id>-PART-<n>-OF-<m>/ beneath it. A part that was found whole is
+With several threads for rows the same stands in BACKUP-<id>-PART-<n>-OF-<m>/ below it. A part that was found whole is
 sealed: `hopshive.json` beside the files tells what belongs to it, so that a file that was cut or lost later is noticed before
 anything is restored. Numbers of backups are the seconds since 1970, in order and never used twice, whatever became of a cluster.
 """
@@ -42,7 +42,7 @@ class Backup:
 
 @dataclass(frozen=True)
 class Part:
-    """What one data node has of a backup. `nodes`: all that took part; `files`: name beneath `path` to size in bytes."""
+    """What one data node has of a backup. `nodes`: all that took part; `files`: name below `path` to size in bytes."""
 
     id: int
     node: int

@@ -3,7 +3,7 @@
 ndb_restore makes tables and never overwrites one, so the databases are dropped before (`empty`). Then the tables are made by
 one node's part (`metadata`), each node's part gives its rows (`data`), and at the end indexes and foreign keys are made
 (`indexes`), which fail on a row that refers to nothing. Each SQL node learns of the tables by itself (`discover`).
-A step that failed is gone on with from `empty` on: the backup is not changed by any of it.
+From `empty` on, another run continues after a step that failed: no step changes the backup.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def tables(server: Server, databases: Sequence[str]) -> dict[str, int]:
 
 
 def empty(server: Server, databases: Sequence[str]) -> None:
-    """Drop the databases with all that is in them and make them anew, on all SQL nodes."""
+    """Drop the databases with all that is in them and make them again, on all SQL nodes."""
     with _connected(server) as cursor:
         # Tables of one refer to those of another.
         cursor.execute("SET SESSION foreign_key_checks = 0")
@@ -114,7 +114,7 @@ def discover(server: Server, databases: Sequence[str], seconds: float) -> dict[s
 
 
 def begin_anew(server: Server, state: str) -> None:
-    """Let the cleaner compare everything when it leads next: directories may have gone or come since the backup."""
+    """Let the cleaner compare everything when it leads next: directories may have been deleted or made since the backup."""
     with _connected(server) as cursor:
         cursor.execute(f"UPDATE {quoted([state])}.position SET compared_at = NULL")
 

@@ -200,7 +200,7 @@ def test_somebody_who_takes_the_name_in_this_moment_makes_it_a_matter_of_trying_
     with world.write() as write:
         write.table(database, "t", path="/elsewhere")
     before = world.dump()
-    with pytest.raises(Contention, match="try again"):
+    with pytest.raises(Contention, match="Try again"):
         world.restore()
     assert world.dump() == before
     monkeypatch.undo()

@@ -576,7 +576,9 @@ def test_a_long_transaction_is_waited_for_without_holding_up_the_others(
             cursor.execute("SELECT * FROM TBLS")
         reader = threading.Thread(target=others)
         reader.start()
-        with pytest.raises(schema.SchemaError, match=r"For 2 s somebody held what 'ALTER TABLE TBLS.*KILL \d+ ends it"):
+        with pytest.raises(
+            schema.SchemaError, match=r"For 2 s another session held what 'ALTER TABLE TBLS.*KILL \d+ ends it"
+        ):
             schema.apply(stock.server, stock.names)
         over.set()
         reader.join()
