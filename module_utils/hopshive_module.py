@@ -14,6 +14,11 @@ LOGIN: dict[str, dict[str, Any]] = {
     "login_user": {"type": "str", "default": ""},
     "login_password": {"type": "str", "default": "", "no_log": True},
     "login_unix_socket": {"type": "path"},
+    "connect_timeout": {"type": "int", "default": 10},
+    "ca_cert": {"type": "path"},
+    "client_cert": {"type": "path"},
+    "client_key": {"type": "path"},
+    "check_hostname": {"type": "bool"},
 }
 
 
@@ -55,4 +60,9 @@ def login(parameters: dict[str, Any]) -> dict[str, Any]:
         "user": parameters["login_user"],
         "password": parameters["login_password"],
         "unix_socket": parameters["login_unix_socket"] or "",
+        "connect_timeout": parameters["connect_timeout"],
+        "ca_cert": parameters["ca_cert"] or "",
+        "client_cert": parameters["client_cert"] or "",
+        "client_key": parameters["client_key"] or "",
+        "check_hostname": parameters["check_hostname"],
     }

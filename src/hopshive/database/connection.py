@@ -19,6 +19,7 @@ import pymysql
 from pymysql.constants import CR, ER
 
 from hopshive.access import denial
+from hopshive.database import tls
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -70,6 +71,10 @@ class Server:
     """The address and login of a database. With `unix_socket`, host and port do not count.
 
     `others`: host and port of other servers of the same database, such as SQL nodes, tried if this one does not answer.
+    `connect_timeout`: seconds within which the server must accept the connection.
+    `ca_cert`: a file of certificates; with it the connection needs TLS and a certificate that one of them vouches for.
+    `client_cert`, `client_key`: files for a server that asks for a certificate. On a socket there is no TLS.
+    `check_hostname`: whether the server's certificate must be for `host`, which is so with `ca_cert` unless this is False.
     """
 
     database: str
@@ -79,6 +84,11 @@ class Server:
     password: str = ""
     unix_socket: str = ""
     others: tuple[tuple[str, int], ...] = ()
+    connect_timeout: int = 10
+    ca_cert: str = ""
+    client_cert: str = ""
+    client_key: str = ""
+    check_hostname: bool | None = None
 
     @property
     def all(self) -> list[Server]:
@@ -93,8 +103,12 @@ class Server:
 
 
 def login(server: Server) -> dict[str, Any]:
-    """Arguments of pymysql.connect."""
+    """Arguments of pymysql.connect. Raises pymysql.OperationalError if a setting of the server cannot be used."""
+    if server.connect_timeout < 1:
+        raise pymysql.OperationalError(CR.CR_UNKNOWN_ERROR, "connect_timeout must be 1 second or more")
     where: dict[str, Any] = {"host": server.host, "port": server.port}
+    if not server.unix_socket and (context := tls.context(server)):
+        where["ssl"] = context
     if server.unix_socket:
         # On a socket, TLS would take longer than most transactions.
         where = {"unix_socket": server.unix_socket, "ssl_disabled": True}
@@ -103,11 +117,26 @@ def login(server: Server) -> dict[str, Any]:
         "user": server.user or None,
         "password": server.password,
         "database": server.database,
-        "connect_timeout": 10,
+        "connect_timeout": server.connect_timeout,
         "autocommit": False,
         # A server's default may be to shorten values that do not fit.
         "init_command": "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_TRANS_TABLES')",
     }
+
+
+def connect(server: Server, **arguments: Any) -> pymysql.connections.Connection[Any]:
+    """A connection to this server, not to `others`; `arguments` override those of `login`.
+
+    Raises pymysql.MySQLError. If TLS failed, its text names the option to change.
+    """
+    known = login(server)
+    try:
+        return pymysql.connect(**{**known, **arguments})
+    except pymysql.OperationalError as error:
+        told = tls.explained(error, server)
+        if told is error:
+            raise
+        raise told from error
 
 
 @dataclass(frozen=True)
@@ -289,7 +318,7 @@ class Database:
         errors: list[pymysql.MySQLError] = []
         for server in self.server.all:
             try:
-                return pymysql.connect(**{**login(server), "charset": "utf8mb4", **arguments})
+                return connect(server, **{"charset": "utf8mb4", **arguments})
             except pymysql.MySQLError as error:
                 if not error.args or error.args[0] not in _GONE | _GONE_ALSO:
                     raise

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pymysql
 
-from hopshive.database import Server, login
+from hopshive.database import Server, connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +121,7 @@ def decide(found: Found, versions: Sequence[str], place: str) -> Plan:
 def _cursor(server: Server) -> Iterator[pymysql.cursors.Cursor]:
     """One transaction."""
     try:
-        with pymysql.connect(**login(server)) as connection:
+        with connect(server) as connection:
             with connection.cursor() as cursor:
                 yield cursor
             connection.commit()
@@ -254,6 +254,10 @@ def _client_options(server: Server) -> str:
         lines.append(f"user={server.user}")
     password = server.password.replace("\\", "\\\\").replace('"', '\\"')
     lines.append(f'password="{password}"')
+    if server.ca_cert and not server.unix_socket:
+        files = {"ssl-ca": server.ca_cert, "ssl-cert": server.client_cert, "ssl-key": server.client_key}
+        lines += [f"{option}={path}" for option, path in files.items() if path]
+        lines.append("skip-ssl-verify-server-cert" if server.check_hostname is False else "ssl-verify-server-cert")
     return "\n".join(lines) + "\n"
 
 

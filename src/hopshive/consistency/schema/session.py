@@ -10,7 +10,8 @@ import pymysql
 from pymysql.constants import ER
 
 from hopshive.consistency.schema.errors import SchemaError
-from hopshive.database import Names, Server, Transaction, login
+from hopshive.database import Names, Server, Transaction
+from hopshive.database import connect as opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -125,14 +126,7 @@ def suppress_unknown_database() -> Iterator[None]:
 def connect(server: Server, names: Names) -> Iterator[Session]:
     """Open a connection. A statement may take as long as it needs: an index over all storage descriptors is made in it."""
     with said(server):
-        connection = pymysql.connect(
-            **{
-                **login(server),
-                "database": None,
-                "charset": "utf8mb4",
-                "autocommit": True,
-            }
-        )
+        connection = opened(server, database=None, charset="utf8mb4", autocommit=True)
     try:
         with said(server), connection.cursor() as cursor:
             # One that is not there has no table: said where a table is missed.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from hopshive.database import login, marks, quoted
+from hopshive.database import connect, marks, quoted
 from hopshive.operations.ndb.tools import NdbError
 
 if TYPE_CHECKING:
@@ -134,9 +134,9 @@ def _restore(tools: Tools, part: Part, databases: Sequence[str], *step: str) -> 
 
 @contextmanager
 def _connected(server: Server) -> Iterator[pymysql.cursors.Cursor]:
-    arguments: dict[str, Any] = {**login(server), "database": None, "autocommit": True, "charset": "utf8mb4"}
+    arguments: dict[str, Any] = {"database": None, "autocommit": True, "charset": "utf8mb4"}
     try:
-        with pymysql.connect(**arguments) as connection, connection.cursor() as cursor:
+        with connect(server, **arguments) as connection, connection.cursor() as cursor:
             yield cursor
     except pymysql.MySQLError as error:
         said = error.args[1] if len(error.args) > 1 else error
