@@ -30,7 +30,7 @@ class Run:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Stage]:
-        """Time a stage; an exception that ends it becomes a failed check, and the run continues."""
+        """Time a stage; an exception that ends it becomes a failed check, and is raised again."""
         stage = Stage(name)
         self.stages.append(stage)
         start = time.monotonic()

@@ -1,6 +1,6 @@
-"""The figures of figures.py and acid.py again, computed by pandas from the csv files: the job's yardstick.
+"""The figures of figures.py and acid.py, computed by pandas from the csv files: the job compares its results with these.
 
-No Spark and no Hive in here, and nothing shared with them but the names.
+This module uses no Spark and no Hive, and shares only the names with figures.py and acid.py.
 """
 
 from __future__ import annotations

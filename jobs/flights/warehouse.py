@@ -66,7 +66,7 @@ def read_source(spark: SparkSession, directory: str, table: str) -> DataFrame:
 
 
 def write(spark: SparkSession, directory: str) -> None:
-    """Make the database again: dimension tables as ORC, flights as Parquet with a partition per month."""
+    """Drop the database and make it again: dimension tables as ORC, flights as Parquet with a partition per month."""
     spark.sql(f"DROP DATABASE IF EXISTS {DATABASE} CASCADE")
     spark.sql(f"CREATE DATABASE {DATABASE}")
     for table in DIMENSIONS:

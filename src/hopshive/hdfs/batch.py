@@ -1,22 +1,18 @@
-"""Many paths in one go: each is brought to what is wanted of it."""
+"""Bring several paths on HDFS to their wanted states, in one run."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hopshive.hdfs.wanted import Operation, Parents, Status, Wanted, WebHdfsError, ancestors, decide, foresee
 from hopshive.hdfs.webhdfs import WebHdfs
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True)
 class Outcome:
-    """One path, parents that were made included: before and after. In check mode `after` is foreseen."""
+    """One path that changed, before and after; a parent that was made has its own. In check mode `after` is predicted."""
 
     path: str
     before: Status | None
@@ -38,7 +34,7 @@ class Batch:
         self._directories = {"/"}
 
     def bring(self, wanted: Wanted) -> list[Outcome]:
-        """Make one path as it is wanted; returns what changed. Raises WebHdfsError."""
+        """Bring one path to its wanted state; returns what changed. Raises WebHdfsError."""
         outcomes = []
         there = self._status(wanted.path, acl=wanted.acl is not None)
         if wanted.state != "absent" and there is None:

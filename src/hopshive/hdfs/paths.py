@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The directory that HDFS makes for what `-rm` without -skipTrash takes away: below a home, or at an encryption zone's root.
+# The directory to which `-rm` without -skipTrash moves: below a home directory, or at an encryption zone's root.
 TRASH = ".Trash"
-# What Spark lets an external table's location end with that only Spark can read (csv, json, jdbc ...): it makes such a
+# The end of the location that Spark writes for a table that only Spark can read (csv, json, jdbc ...). Spark makes the
 # directory and deletes it at once, so that Hive has a location (HiveExternalCatalog.saveTableIntoHive, SPARK-15269).
 PLACEHOLDER = "-__PLACEHOLDER__"
 # Of a path that is followed, in UTF-8: more than hopshive's tables have no room for. HDFS takes 8000 characters, Hive a location
@@ -64,17 +64,17 @@ def is_too_long(path: str) -> bool:
 
 
 def normal(path: str) -> str:
-    """Without double, trailing and dot components; always begins with one slash."""
+    """The path with one leading slash, and without double or trailing slashes and dots."""
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
 def encoded(text: str) -> bytes:
-    """As HDFS keeps a name: UTF-8."""
+    """The UTF-8 bytes of a name, as HDFS keeps it."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def decoded(value: bytes) -> str:
-    """The other way."""
+    """A name of HDFS from its UTF-8 bytes; bytes that are not UTF-8 become lone surrogates."""
     return value.decode("utf-8", "surrogateescape")
 
 

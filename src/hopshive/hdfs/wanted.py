@@ -1,4 +1,4 @@
-"""What is wanted of a path on HDFS, what is there, and the operations that lie in between."""
+"""The wanted state of a path on HDFS, its present state, and the operations from one to the other."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Parents:
-    """What missing parents are made with; those that are there are left alone."""
+    """The owner, group and mode of parents that are made; parents that exist stay as they are."""
 
     owner: str | None = None
     group: str | None = None
@@ -49,7 +49,7 @@ class Parents:
 
 @dataclass(frozen=True)
 class Status:
-    """What the NameNode knows of a path. `length` is in bytes, 0 of a directory; `mode` octal without leading zeros.
+    """The NameNode's record of a path. `length` is in bytes, 0 of a directory; `mode` octal without leading zeros.
 
     `acl` is None for a path whose ACL was not asked for.
     """
@@ -63,7 +63,7 @@ class Status:
     acl: frozenset[str] | None = None
 
     def shown(self) -> dict[str, Any]:
-        """For a diff: what can be asked for."""
+        """The properties that can be wanted, for a diff."""
         shown: dict[str, Any] = {
             "state": self.kind.lower(),
             "owner": self.owner,
@@ -77,7 +77,7 @@ class Status:
 
 @dataclass(frozen=True)
 class MakeDirectory:
-    """Its parent is there."""
+    """Make a directory whose parent exists."""
 
     path: str
     mode: str | None = None
@@ -92,7 +92,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class SetOwner:
-    """None leaves that one as it is."""
+    """Set owner and group; None leaves one as it is."""
 
     path: str
     owner: str | None
@@ -101,7 +101,7 @@ class SetOwner:
 
 @dataclass(frozen=True)
 class SetMode:
-    """`mode` is octal."""
+    """Set the permissions; `mode` is octal text."""
 
     path: str
     mode: str
@@ -118,7 +118,7 @@ class SetAcl:
 
 @dataclass(frozen=True)
 class SetReplication:
-    """Copies of each block; the NameNode makes or drops them later."""
+    """Set the copies of each block; the NameNode makes or drops copies later."""
 
     path: str
     replication: int
@@ -126,7 +126,7 @@ class SetReplication:
 
 @dataclass(frozen=True)
 class Delete:
-    """A directory with entries only if `recursive`."""
+    """Delete a path; a directory with entries only if `recursive`."""
 
     path: str
     recursive: bool
@@ -157,7 +157,7 @@ def ancestors(path: str) -> list[str]:
 
 
 def decide(wanted: Wanted, there: Status | None) -> list[Operation]:
-    """What makes a path as it is wanted; nothing if it is. Raises WebHdfsError where that would cost data.
+    """The operations that bring a path to its wanted state, empty if it has it. Raises WebHdfsError if that would cost data.
 
     Two files of one path and one length are taken for the same: an upload has a digest in its name.
     """

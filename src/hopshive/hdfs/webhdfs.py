@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 
 PREFIX = "/webhdfs/v1"
-# Between two questions to a NameNode that cannot answer yet, in seconds.
-POLL = 0.5
+# Seconds between two questions to a NameNode that cannot answer yet.
+POLL_SECONDS = 0.5
 # Longest silence on a connection, in seconds.
 SOCKET_TIMEOUT = 60.0
 CHUNK = 1024 * 1024
@@ -248,11 +248,11 @@ class WebHdfs:
             try:
                 return work()
             except _NotNow as error:
-                if self.clock() - begin + POLL >= self.timeout:
+                if self.clock() - begin + POLL_SECONDS >= self.timeout:
                     raise WebHdfsError(
                         f"HDFS at {', '.join(self.urls)} could not be used within {self.timeout:.0f} s: {error}."
                     ) from None
-            self.sleep(POLL)
+            self.sleep(POLL_SECONDS)
 
     def _once(self, method: str, path: str, operation: str, **options: Any) -> Any:
         """Ask each NameNode, the one that answered last first; the JSON of the first that can."""

@@ -1,8 +1,8 @@
 """Aliases in a Hadoop credential store (JCEKS on a local disk), as the metastore's database password.
 
 `hadoop credential` is asked on a pseudo-terminal, where it prompts, so the secret is on no command line and in no
-environment. It is a JVM: that the store is as it should be is told by a record beside it, which holds a salted scrypt digest
-of each secret and the SHA-256 of the store that it belongs to. A store that another program changed has no valid record.
+environment. Each call starts a JVM. So a record beside the store says whether the store is as wanted: it holds a
+salted scrypt digest of each secret and the SHA-256 of its store. A store that another program changed has no valid record.
 
 A change is made to a copy in a directory of mode 0700 beside the store, and renamed over it with its owner and mode set.
 """

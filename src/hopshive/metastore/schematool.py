@@ -100,8 +100,8 @@ def decide(found: Found, versions: Sequence[str], place: str) -> Plan:
     if not found.version:
         some = ", ".join(sorted(found.tables)[:3])
         raise SchemaError(
-            f"In {place} there are {len(found.tables)} tables ({some} ...) but no row in VERSION: not a metastore's, or a "
-            "schematool -initSchema that did not come to its end. Nothing was changed. If nothing in it is needed, drop the "
+            f"In {place} there are {len(found.tables)} tables ({some} ...) but no row in VERSION: it is not a metastore's, "
+            "or a schematool -initSchema did not finish. Nothing was changed. If nothing in it is needed, drop the "
             "database and make it again; else restore it from a dump."
         )
     if found.version == target:

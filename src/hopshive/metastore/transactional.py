@@ -15,7 +15,7 @@ Facts of Hive 4.0.1, read in the classes of hive-standalone-metastore-server-4.0
 
 Decisions:
 
-- **Aborted transactions.** What is aborted is told by TXNS and TXN_TO_WRITE_ID; a write id that neither names counts as
+- **Aborted transactions.** TXNS and TXN_TO_WRITE_ID say what was aborted; a write id that neither names counts as
   committed (GetValidWriteIdsForTableFunction). So the journal keeps the rows of TXNS and of TXN_TO_WRITE_ID for aborted
   transactions of the object too, or the files of an aborted write would be read after a restore.
 - **Open transactions** that have written to what is removed, or have a write id of a removed table, are aborted as
@@ -192,7 +192,7 @@ def _open_writers(tx: Transaction, where: Iterable[tuple[_Named, tuple[str, list
 
 
 def _abort(tx: Transaction, keys: Graph, writers: Collection[int]) -> set[int]:
-    """Abort those that are still open, as AbortTxnsFunction does; which they were."""
+    """Abort the transactions that are still open, as AbortTxnsFunction does; returns them."""
     if not writers:
         return set()
     # In the order of Hive, so that neither waits for the other: it locks TXNS first.
@@ -357,7 +357,7 @@ def _at_rest(table: str, columns: Sequence[str], row: Row) -> Row:
 
 
 def _forget_write_ids(tx: Transaction, scopes: Sequence[Scope]) -> None:
-    """What a table of the same name left behind, which is no more."""
+    """Delete the write ids that a dropped table of the same name left behind."""
     for named in (_WRITE_IDS, _NEXT):
         for condition, arguments in _clauses(named, scopes):
             tx.execute(f"DELETE FROM {named.table} WHERE {condition}", arguments)
@@ -367,7 +367,7 @@ def _insert_missing(tx: Transaction, table: Table, found: Found, scopes: Sequenc
     columns = quoted(found.columns)
     values = f"({columns}) VALUES ({marks(found.columns)})"
     if table.key or table.unique:
-        # What is there already has been put back before, or is Hive's of today.
+        # A row that is there already was put back before, or Hive has written it since.
         tx.many(f"INSERT IGNORE INTO {table.name} {values}", found.rows)
         return
     # Rows without a key: as many of the same as there were.

@@ -122,12 +122,10 @@ def test_datanodes_are_full_before_nothing_is_left() -> None:
     assert low.startswith(
         "Less than 1 GiB is left on 14 DataNodes (w10:9866, w11:9866, w12:9866, w13:9866, w14:9866 ...): soon"
     )
-    assert dead.startswith("The NameNode hears nothing of 2 DataNodes (dead1:9866, dead2:9866)")
+    assert dead.startswith("The NameNode gets no heartbeat from 2 DataNodes (dead1:9866, dead2:9866)")
     (silent,) = Space(0, 0, BLOCK, nodes[-1:], (), ("w1:9866",)).problems
-    assert silent.startswith("The NameNode hears nothing of the DataNode w1:9866: is the unit")
-    assert Space(0, 0, BLOCK, (), ()).problems == [
-        "No DataNode is live: nothing of what is in files can be read or written."
-    ]
+    assert silent.startswith("The NameNode gets no heartbeat from the DataNode w1:9866: is the unit")
+    assert Space(0, 0, BLOCK, (), ()).problems == ["No DataNode is live: no content of a file can be read or written."]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ ROOT_ID = 16385
 IS_DIRECTORY = 1
 SAFEMODE_GET = 3
 LARGEST_TXID = (1 << 63) - 1
-# Exceptions of a NameNode that will not answer now, while another may, or the same one later.
+# Exceptions of a NameNode that cannot answer now; another NameNode may, or the same one later.
 PASSING = frozenset(
     {
         "StandbyException",
@@ -51,7 +51,7 @@ FOREIGN = frozenset({"RpcNoSuchProtocolException", "RpcNoSuchMethodException", "
 
 @dataclass(frozen=True)
 class Identity:
-    """Which file system it is: formatting a NameNode makes a new one. All NameNodes of one HA pair have the same."""
+    """The identity of a file system. Formatting a NameNode makes a new one; all NameNodes of an HA pair have the same."""
 
     cluster_id: str
     namespace_id: int
@@ -106,7 +106,7 @@ class NameNode:
         self._connection = None
 
     def identity(self) -> Identity:
-        """Which file system it is. From then on every new connection is asked: AnotherFileSystem."""
+        """The identity of the file system. From then on each new connection is checked against it: AnotherFileSystem."""
         found = _identity(self._one(self._call("versionRequest", protocol=NAMENODE_PROTOCOL)))
         self._identity = found
         return found
@@ -143,7 +143,7 @@ class NameNode:
                 )
             return found
         if 0 < found.sync_txid < after_txid:
-            # One that becomes active may still tell a number from when it last was.
+            # A NameNode that is becoming active may still report a number from the last time that it was active.
             written = self._one(self._call("getCurrentEditLogTxid")).number(1)
             if written < 0:
                 raise self._unavailable("is becoming active")
@@ -159,16 +159,16 @@ class NameNode:
         return self.entries([path])[0]
 
     def entries(self, paths: Sequence[str]) -> list[Entry | None]:
-        """The inode at each path, None where there is none. They are asked all at once, so not at one moment."""
+        """The inode at each path, None where there is none. The calls go out together, but are answered one by one."""
         calls = [self._call("getFileInfo", {1: _checked(path)}) for path in paths]
         return [_entry(path, answer) for path, answer in zip(paths, self._answers(calls, ABSENT), strict=True)]
 
     def sure_entries(self, paths: Sequence[str]) -> list[Entry | None]:
-        """As `entries`; but of several NameNodes, if something is absent, only the one that may write is believed.
+        """As `entries`; with several NameNodes, an absence counts only if the NameNode that reported it can still write.
 
-        A NameNode that hung, or was parted from the others, answers for a moment as if it were still active, from a namespace
-        in which what was made since is missing. It can write nothing any more: the JournalNodes refuse it. So once an absence
-        was told, the same NameNode has to set the root's time of modification to what it is. Raises NameNodeUnavailable if it
+        A NameNode that hung, or was cut off from the others, answers for a moment as if it were still active. Its namespace
+        lacks what was made meanwhile. It can no longer write: the JournalNodes refuse it. So after an absence, the same
+        NameNode has to set the root's modification time to the value that it already has. Raises NameNodeUnavailable if it
         cannot.
         """
         found = self.entries(paths)
@@ -240,7 +240,7 @@ class NameNode:
         return not isinstance(answer, RemoteError) and not answer.number(1)
 
     def delete(self, path: str, recursive: bool = True) -> bool:
-        """Delete a path, past the trash; False if it is not there. Asked twice for lack of an answer, it is done once."""
+        """Delete a path, past the trash; False if it is not there. A call that is repeated for lack of an answer deletes once."""
         return bool(self._one(self._call("delete", {1: _checked(path), 2: int(recursive)})).number(1))
 
     def trash_interval(self) -> int:

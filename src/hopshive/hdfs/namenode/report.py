@@ -1,7 +1,7 @@
-"""How HDFS itself is: the state of each NameNode, the space, and the DataNodes that have none; what is wrong, in sentences.
+"""The health of HDFS: the state of each NameNode, the space, and the DataNodes without space; what is wrong, in sentences.
 
-Each NameNode is asked on a connection of its own, whatever state it is in; the active one also for the space. One asked
-costs it less than a client's heartbeat. Field numbers and behaviour are those of Hadoop 3.3.6 (HAServiceProtocol.proto,
+Each NameNode is asked on its own connection, in any state; the active one also for the space. A question costs a
+NameNode less than a client's heartbeat. Field numbers and behaviour are those of Hadoop 3.3.6 (HAServiceProtocol.proto,
 ClientNamenodeProtocol.proto, hdfs.proto; NameNode, FSNamesystem, BlockPlacementPolicyDefault).
 """
 
@@ -30,13 +30,13 @@ from hopshive.wording import counted, size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Seconds that each NameNode may take: this is asked beside work that must not wait for it.
+# Seconds that each NameNode may take: the work that runs beside this report must not wait for it.
 TIMEOUT = 5.0
-# Blocks of the default size: a DataNode with less room than that for them will soon be full.
+# Blocks of the default size: a DataNode with room for fewer is reported as nearly full.
 NEARLY = 8
 # Seconds of silence after which a DataNode is reported. Hadoop takes one for dead after ten minutes.
 SILENT = 60.0
-# Names that a sentence has room for.
+# Names that one message lists at most.
 NAMES = 5
 
 STATES = {0: "initializing", 1: "active", 2: "standby", 3: "observer"}
@@ -44,20 +44,20 @@ LIVE, DEAD = 2, 3
 # DatanodeInfoProto.AdminState: one that leaves, or that an operator has taken out, is no trouble.
 IN_SERVICE = 0
 # How getSafeModeTip begins when the disks of the NameNode have less than dfs.namenode.resource.du.reserved, and what
-# monitorHealth throws then. Without HA monitorHealth looks at nothing.
+# monitorHealth throws then. Without HA, monitorHealth checks nothing.
 LOW_TIP = "Resources are low"
 LOW_HEALTH = "no resources available"
-# What refuses a write in safe mode: SafeModeException, or a RetriableException that holds one; the reason is its second line.
+# The refusal of a write in safe mode: a SafeModeException, or a RetriableException with one inside. Line 2 has the reason.
 IN_SAFE_MODE = "Name node is in safe mode"
 HA_PREFIX = "The NameNode is in safemode. "
 
 
 @dataclass(frozen=True)
 class Replica:
-    """One NameNode. `state`: active, standby, observer or initializing; empty if it does not answer, and `why` is the reason.
+    """One NameNode. `state`: active, standby, observer or initializing; empty if it does not answer, for the reason `why`.
 
-    `safe_mode`: what it says of its safe mode, empty if it is in none. `full`: its disks have too little space for edits.
-    Hadoop 3.3 does not leave the safe mode of a full disk by itself, and only with HA tells whether there is space again.
+    `safe_mode`: the NameNode's own sentence about its safe mode, else empty. `full`: its disks lack space for edits.
+    Hadoop 3.3 does not leave the safe mode of a full disk by itself. Only with HA it reports whether there is space again.
     """
 
     address: str
@@ -68,7 +68,7 @@ class Replica:
 
     @property
     def ready(self) -> bool:
-        """Whether it takes writes, or would if it became active."""
+        """Whether the NameNode takes writes, or would if it became active."""
         return self.state in ("active", "standby") and not self.safe_mode and not self.full
 
     @property
@@ -78,12 +78,14 @@ class Replica:
 
     @property
     def problem(self) -> str:
-        """What a human must see to; empty if there is nothing, or it passes by itself."""
+        """What an operator must repair; empty if nothing is wrong, or it passes by itself."""
         who = f"The NameNode {self.address}"
         if not self.state:
-            return f"{who} {self.why}. Is the unit hadoop-hdfs-namenode up there, and what does its journal say?"
+            return (
+                f"{who} {self.why}. Is the unit hadoop-hdfs-namenode running there, and what does its system log say?"
+            )
         if self.state == "initializing":
-            return f"{who} is neither active nor standby: what does the journal of hadoop-hdfs-namenode say there?"
+            return f"{who} is neither active nor standby. See the system log of hadoop-hdfs-namenode there."
         leave = "hdfs dfsadmin -safemode leave"
         if self.full:
             so = "no client can write, and nothing is removed" if self.state == "active" else "it cannot take over"
@@ -98,7 +100,7 @@ class Replica:
 
     @property
     def passing(self) -> str:
-        """What is not well and passes by itself, or is meant; empty if nothing is."""
+        """A state that passes by itself or is intended, such as safe mode; empty if there is none."""
         if not self.safe_mode or self.full or self.stuck:
             return ""
         if self.state == "active":
@@ -119,7 +121,7 @@ class DataNode:
 class Space:
     """What the active NameNode knows of the DataNodes that are in service. Sizes in bytes; `block_size` is the default one.
 
-    `silent`: those that it has not heard of for a minute and does not yet hold for dead; `live` has the others.
+    `silent`: DataNodes without a heartbeat for a minute that the NameNode does not call dead yet. `live` has the others.
     """
 
     capacity: int
@@ -131,21 +133,21 @@ class Space:
 
     @property
     def full(self) -> list[DataNode]:
-        """Live ones that get no new block: HDFS asks for room for a whole one."""
+        """Live DataNodes that get no new block: HDFS wants room for a whole block."""
         return [node for node in self.live if node.remaining < self.block_size and node.capacity]
 
     @property
     def low(self) -> list[DataNode]:
-        """Live ones that are nearly full."""
+        """Live DataNodes that are nearly full."""
         return [node for node in self.live if self.block_size <= node.remaining < NEARLY * self.block_size]
 
     @property
     def problems(self) -> list[str]:
-        """What a human must see to, without numbers that change all the time."""
+        """What an operator must repair, without numbers that change all the time."""
         block = size(self.block_size)
         found = []
         if not self.live:
-            found.append("No DataNode is live: nothing of what is in files can be read or written.")
+            found.append("No DataNode is live: no content of a file can be read or written.")
         if self.full:
             so = "no client can write" if len(self.full) == len(self.live) else "HDFS writes nothing there"
             found.append(
@@ -159,13 +161,13 @@ class Space:
             )
         if self.dead or self.silent:
             who = _listed(self.dead + self.silent, "DataNode")
-            found.append(f"The NameNode hears nothing of {who}: is the unit hadoop-hdfs-datanode up there?")
+            found.append(f"The NameNode gets no heartbeat from {who}: is the unit hadoop-hdfs-datanode running there?")
         return found
 
 
 @dataclass(frozen=True)
 class Report:
-    """All of it. `space` is None if no NameNode is active and answers."""
+    """All NameNodes, and the space. `space` is None if no active NameNode answers."""
 
     namenodes: tuple[Replica, ...]
     space: Space | None
@@ -177,7 +179,7 @@ class Report:
 
     @property
     def problems(self) -> list[str]:
-        """What waits for a human, in sentences."""
+        """What an operator must repair, in sentences."""
         return (
             [one.problem for one in self.namenodes if one.problem]
             + self.unchosen
@@ -186,19 +188,19 @@ class Report:
 
     @property
     def unchosen(self) -> list[str]:
-        """That none of them is active although all answer, in a sentence."""
+        """A sentence if all NameNodes answer and none is active, else empty."""
         if self.active is not None or not all(one.state for one in self.namenodes):
             return []
         return ["No NameNode is active: does hadoop-hdfs-zkfc run beside each of them, and does ZooKeeper answer?"]
 
     @property
     def passing(self) -> list[str]:
-        """What is not well and passes by itself, in sentences."""
+        """The states that pass by themselves or are intended, in sentences."""
         return [one.passing for one in self.namenodes if one.passing]
 
 
 def ask(addresses: Sequence[tuple[str, int]], user: str, timeout: float = TIMEOUT) -> Report:
-    """Ask each NameNode, for `timeout` seconds or less. Raises nothing: what does not answer is a part of the report."""
+    """Ask each NameNode, for `timeout` seconds or less. Raises nothing: a NameNode that does not answer is part of the report."""
     replicas, space = [], None
     for address in addresses:
         replica, found = _ask(address, user, timeout)
@@ -208,7 +210,7 @@ def ask(addresses: Sequence[tuple[str, int]], user: str, timeout: float = TIMEOU
 
 
 def _ask(address: tuple[str, int], user: str, timeout: float) -> tuple[Replica, Space | None]:
-    """Of one NameNode, and the space if it is the active one."""
+    """The state of one NameNode, and the space if it is the active one."""
     place = shown(address)
     numbers = itertools.count()
 
@@ -221,7 +223,7 @@ def _ask(address: tuple[str, int], user: str, timeout: float) -> tuple[Replica, 
         calls = [
             call("getServiceStatus", protocol=HA_PROTOCOL),
             call("monitorHealth", protocol=HA_PROTOCOL),
-            # Of a client that there is not: it changes nothing, and is refused with the reason in safe mode.
+            # For a client that does not exist: it changes nothing. In safe mode the refusal has the reason.
             call("renewLease", {1: "hopshive"}),
         ]
         replica = judged(place, *connection.answers(calls))
@@ -257,14 +259,14 @@ def judged(place: str, status: Answer, health: Answer, lease: Answer) -> Replica
         return Replica(place, why=f"does not answer now: {status}")
     if isinstance(lease, RemoteError) and IN_SAFE_MODE in str(lease):
         safe_mode = lease.second.partition(" NamenodeHostName:")[0]
-    # A NameNode without HA looks at its disks, but does not tell when they have space again.
+    # A NameNode without HA checks its disks, but does not report when they have space again.
     low = isinstance(health, RemoteError) and LOW_HEALTH in str(health)
     full = low or (isinstance(status, RemoteError) and safe_mode.startswith(LOW_TIP))
     return Replica(place, state, "", safe_mode, full)
 
 
 def _space(answers: Sequence[Answer]) -> Space | None:
-    """Of the active NameNode; None if it is active no longer."""
+    """The space, from the answers of the active NameNode; None if it is no longer active."""
     if any(isinstance(answer, RemoteError) for answer in answers):
         return None
     stats, defaults, live, dead = (answer for answer in answers if isinstance(answer, Message))
@@ -281,9 +283,9 @@ def _space(answers: Sequence[Answer]) -> Space | None:
 
 
 def _silent(heard: Sequence[float], now: float) -> list[bool]:
-    """Of DataNodes by when the NameNode heard of them last, in seconds of its clock, whether that is long ago; 0 is never yet.
+    """Whether each DataNode is silent, from the time of its last heartbeat in seconds of the NameNode's clock; 0 is none yet.
 
-    Its clock is where the newest one is, or this host's, which may be a minute ahead of it.
+    The NameNode's clock is taken from the newest heartbeat, or from this host's clock, which may be a minute ahead.
     """
     if not heard:
         return []

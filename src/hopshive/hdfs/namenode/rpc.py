@@ -33,7 +33,7 @@ WINDOW = 64
 
 
 class NotHadoopError(Exception):
-    """What answers at the port does not speak Hadoop's RPC; the message says how one can tell."""
+    """The server at the port does not speak Hadoop's RPC; the message says what shows it."""
 
 
 class ConnectionLostError(Exception):
@@ -164,7 +164,7 @@ class Connection:
             except OSError as error:
                 raise ConnectionLostError(f"ended the connection: {error}", stale=not buffer) from None
             if not data:
-                why = "closed the connection without a word: is this the port of its RPC?" if self._fresh else ""
+                why = "closed the connection without an answer: is this its RPC port?" if self._fresh else ""
                 raise ConnectionLostError(why or "closed the connection", stale=not buffer)
             buffer += data
         found = bytes(buffer[:size])

@@ -24,7 +24,7 @@ class WireError(NameNodeError):
     """Bytes that are no message, or one that was cut off, or not the one that was expected."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"The NameNode sent what cannot be read: {why}.")
+        super().__init__(f"Unreadable response from the NameNode: {why}.")
 
 
 def varint(number: int) -> bytes:

@@ -33,7 +33,7 @@ _BYTES = re.compile(r"Data: (\d+) bytes Log: (\d+) bytes")
 
 @dataclass(frozen=True)
 class Backup:
-    """A backup that was completed; bytes of rows and of the log of changes meanwhile, of all nodes."""
+    """A completed backup. `bytes`: rows and the log of changes during the backup, of all nodes."""
 
     id: int
     records: int
@@ -52,7 +52,7 @@ class Part:
 
     @property
     def bytes(self) -> int:
-        """Of all files."""
+        """The size of all files together."""
         return sum(self.files.values())
 
 
@@ -64,7 +64,7 @@ def start(tools: Tools, number: int | None = None, seconds: float | None = None)
 
 
 def parse(output: str, number: int) -> Backup:
-    """What ndb_mgm said of a backup. Raises NdbError if it was not completed."""
+    """The backup that ndb_mgm's output describes. Raises NdbError if it was not completed."""
     records, sizes = _RECORDS.search(output), _BYTES.search(output)
     if f"Backup {number} started" not in output or "completed" not in output or not records or not sizes:
         raise NdbError(f"The backup {number} was not completed: {last_lines(output)}")
@@ -72,7 +72,7 @@ def parse(output: str, number: int) -> Backup:
 
 
 def place(directory: Path, number: int) -> Path:
-    """Where a node has its part of a backup."""
+    """The directory with a node's part of a backup."""
     return directory / "BACKUP" / f"BACKUP-{number}"
 
 
@@ -85,14 +85,14 @@ def seal(directory: Path, number: int, node: int, nodes: Sequence[int]) -> Part:
 
 
 def check(directory: Path, number: int, node: int, nodes: Sequence[int]) -> Part:
-    """A node's part of a backup, whole. Raises NdbError: it is not, or the cluster has other data nodes than it had then."""
+    """A node's part of a backup. Raises NdbError if it is not whole, or the cluster has other data nodes than at the backup."""
     path = place(directory, number)
     files = _files(path, number, node)
     try:
         content = json.loads((path / SEAL).read_text())
         sealed = Part(content["id"], content["node"], content["nodes"], str(path), content["files"])
     except FileNotFoundError:
-        # Taken by hand.
+        # The backup was taken by hand.
         return Part(number, node, sorted(nodes), str(path), files)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NdbError(

@@ -1,4 +1,4 @@
-"""The metastore's databases back from a backup, in steps that are one host's each.
+"""Restore the metastore's databases from a backup, in steps that one host each carries out.
 
 ndb_restore makes tables and never overwrites one, so the databases are dropped before (`empty`). Then the tables are made by
 one node's part (`metadata`), each node's part gives its rows (`data`), and at the end indexes and foreign keys are made
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from hopshive.operations.ndb.backup import Part
     from hopshive.operations.ndb.tools import Tools
 
-# Seconds between two looks.
-LOOK = 0.5
+POLL_SECONDS = 0.5
 
 
 def idle(server: Server, users: Sequence[str]) -> None:
-    """Raises NdbError if one of some users is connected to an SQL node: metastores, HiveServer2s, cleaners."""
+    """Check that none of the users is connected to an SQL node: metastores, HiveServer2s, cleaners. Raises NdbError if one is."""
     with _connected(server) as cursor:
         cursor.execute(
             "SELECT USER, SUBSTRING_INDEX(HOST, ':', 1), COUNT(*) FROM information_schema.PROCESSLIST"
@@ -58,7 +57,7 @@ def tables(server: Server, databases: Sequence[str]) -> dict[str, int]:
 def empty(server: Server, databases: Sequence[str]) -> None:
     """Drop the databases with all that is in them and make them again, on all SQL nodes."""
     with _connected(server) as cursor:
-        # Tables of one refer to those of another.
+        # Tables of one database refer to tables of another.
         cursor.execute("SET SESSION foreign_key_checks = 0")
         for name in databases:
             cursor.execute(f"DROP DATABASE IF EXISTS {quoted([name])}")
@@ -82,7 +81,7 @@ def indexes(tools: Tools, part: Part, databases: Sequence[str]) -> None:
 
 
 def discover(server: Server, databases: Sequence[str], seconds: float) -> dict[str, int]:
-    """Let an SQL node look for tables that others made; how many each database has. Raises NdbError if it takes too long.
+    """Let an SQL node discover tables that others made; how many each database has. Raises NdbError after `seconds`.
 
     MySQL: ndb_metadata_sync is switched off by the server when it has seen everything.
     """
@@ -98,7 +97,7 @@ def discover(server: Server, databases: Sequence[str], seconds: float) -> dict[s
                 raise NdbError(
                     f"The SQL node {server.host}:{server.port} has not found all tables within {seconds:g} s: its log says why."
                 )
-            time.sleep(LOOK)
+            time.sleep(POLL_SECONDS)
         cursor.execute(
             f"SELECT database_name, COUNT(*) FROM ndbinfo.dictionary_tables WHERE database_name IN ({marks(databases)})"
             " AND table_name NOT LIKE 'NDB$BLOB%%' GROUP BY database_name",
@@ -126,7 +125,7 @@ def _restore(tools: Tools, part: Part, databases: Sequence[str], *step: str) -> 
         f"--backupid={part.id}",
         f"--backup-path={part.path}",
         f"--include-databases={','.join(databases)}",
-        # What is restored is nothing that happened.
+        # Restored rows are not changes that readers of the binary log must follow.
         "--no-binlog",
         *step,
     )

@@ -1,4 +1,4 @@
-"""How NDB Cluster's programs are run."""
+"""Run the programs of NDB Cluster."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Lines of a program's output in a message.
-_LINES = 6
+# Lines of a program's output that a message quotes at most.
+_QUOTED_LINES = 6
 
 
 class NdbError(Exception):
-    """It cannot be done, or was not; the message is a sentence for the operator."""
+    """A backup or restore failed or cannot be done; the message is a sentence for the operator."""
 
 
 @dataclass(frozen=True)
 class Tools:
-    """The programs in a directory, and the management node that they ask: host:port."""
+    """NDB Cluster's programs. `directory`: where they lie; `connect`: the management node, as host:port."""
 
     directory: Path
     connect: str
@@ -42,4 +42,4 @@ class Tools:
 def last_lines(output: str) -> str:
     """The end of an output, as one line of a message."""
     lines = [line.strip(" *\t") for line in output.splitlines() if line.strip(" *\t")]
-    return " | ".join(lines[-_LINES:]) or "it printed nothing."
+    return " | ".join(lines[-_QUOTED_LINES:]) or "it printed nothing."
