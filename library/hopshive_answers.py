@@ -19,6 +19,10 @@ description:
     NameNode or the ResourceManager has decommissioned it."
   - An answer that waiting cannot better, such as a refused login, fails at once.
   - Starts no JVM.
+notes:
+  - Most roles use this module.
+seealso:
+  - module: hopshive_restart
 options:
   kind:
     description: What is asked.

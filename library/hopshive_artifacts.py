@@ -11,6 +11,12 @@ description:
   - Fetches the files that a product's lock names, verifies each, and packs them once into an archive that is named by
     its content. A second run finds the archive and fetches nothing.
   - Runs on the controller, with the interpreter that has the package hopshive.
+notes:
+  - "Role that uses this module: C(artifacts)."
+  - The page of documentation is C(docs/artifacts.md).
+seealso:
+  - module: hopshive_product
+  - module: hopshive_venv
 options:
   products:
     description: Products (C(hadoop)) and Python environments (C(python-spark)). All of them if empty.

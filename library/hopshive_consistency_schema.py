@@ -21,6 +21,11 @@ description:
   - Refuses a schema of another version than 4.0.0, and tables of another engine than InnoDB. Nothing is changed then.
 extends_documentation_fragment:
   - login
+notes:
+  - "Role that uses this module: C(metastore)."
+  - The page of documentation is C(docs/consistency.md).
+seealso:
+  - module: hopshive_metastore_schema
 options:
   state:
     description: Whether the schema is there. V(absent) is refused while one of hopshive's daemons leads.

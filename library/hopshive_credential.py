@@ -19,6 +19,8 @@ description:
   - Beside the store C(.NAME.hopshive), mode 0600, keeps a salted scrypt digest of each secret, which spares the JVM as
     long as the store is what it was.
   - The key store has Hadoop's default password, so its mode is what protects it.
+notes:
+  - "Roles that use this module: C(metastore), C(server2)."
 options:
   provider:
     description: The store, V(localjceks://file/PATH) or V(jceks://file/PATH). Its directory must be there.

@@ -12,6 +12,11 @@ version_added: "0.1.0"
 description:
   - Removes what a HiveServer2 has registered in ZooKeeper. It sees that, gets no new sessions from clients that ask ZooKeeper,
     and ends with its last session. Its next start registers it again.
+notes:
+  - "Role that uses this module: C(server2)."
+  - The page of documentation is C(docs/availability.md).
+seealso:
+  - module: hopshive_restart
 options:
   command:
     description: The command line of ZooKeeper's client, to which C(ls) and C(delete) are added.

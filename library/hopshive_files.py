@@ -11,6 +11,8 @@ description:
   - Brings directories and text files to the wanted content, owner, group and mode. A daemon has a dozen of them; one call
     for all costs one trip to the host instead of one or two for each.
   - Each file is written to a temporary name beside it, with its final owner and mode, and then renamed into place.
+notes:
+  - Most roles use this module.
 options:
   directories:
     description: Directories that must exist; parents first. Missing parents are not made.

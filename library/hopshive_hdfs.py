@@ -17,6 +17,10 @@ description:
   - A file of the same path and the same length counts as unchanged, since HDFS keeps no digest of the content. Put one
     into the name.
   - Waits for a NameNode that starts, is standby or in safe mode, and for a first DataNode.
+notes:
+  - "Roles that use this module: C(namenode), C(spark), C(tez)."
+seealso:
+  - module: hopshive_hdfs_check
 options:
   url:
     description: URLs of the NameNodes, C(http://namenode:9870). Several of a pair are tried in turn.

@@ -13,6 +13,11 @@ description:
   - Fails unless HDFS gives back what was written to it. That takes a NameNode out of safe mode and a DataNode that this
     host reaches.
   - Waits for both up to O(timeout). Starts no JVM, and leaves nothing behind.
+notes:
+  - "Role that uses this module: C(datanode)."
+seealso:
+  - module: hopshive_hdfs
+  - module: hopshive_answers
 options:
   url:
     description: URLs of the NameNodes, C(http://namenode:9870). Several of a pair are tried in turn.

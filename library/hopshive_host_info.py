@@ -15,6 +15,11 @@ description:
     the process and the systemd unit that hold each.
   - Needs Python 3.9 and nothing else on the host, and runs no command there but O(python). Run it as root, or the
     holders of other users' ports stay unknown.
+notes:
+  - "Role that uses this module: C(preflight)."
+  - The page of documentation is C(docs/hosts.md).
+seealso:
+  - module: hopshive_preflight
 options:
   java_home:
     description: Home of a JDK, whose file C(release) names its version.

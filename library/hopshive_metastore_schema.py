@@ -20,6 +20,11 @@ description:
   - Run it on one host, while no metastore runs if an upgrade may be due.
 extends_documentation_fragment:
   - login
+notes:
+  - "Role that uses this module: C(metastore)."
+  - The page of documentation is C(docs/availability.md).
+seealso:
+  - module: hopshive_consistency_schema
 options:
   database:
     description: The metastore's database. It must be there.

@@ -15,6 +15,11 @@ description:
   - With O(state=sealed), on a data node's host, its part must be there; the module notes what belongs to it and removes
     backups that are older than the newest O(keep).
   - With O(state=whole), its part must be as it was sealed, and of a cluster with the same data nodes.
+notes:
+  - "Roles that use this module: C(ndb_data), C(ndb_management)."
+  - The page of documentation is C(docs/ndb.md).
+seealso:
+  - module: hopshive_ndb_restore
 options:
   state:
     description: What is asked for.

@@ -18,6 +18,11 @@ description:
   - Triggers and users are in no backup.
 extends_documentation_fragment:
   - login
+notes:
+  - "Roles that use this module: C(ndb_data), C(ndb_sql)."
+  - The page of documentation is C(docs/ndb.md).
+seealso:
+  - module: hopshive_ndb_backup
 options:
   step:
     description: What is done.

@@ -16,6 +16,11 @@ version_added: "0.1.0"
 description:
   - Checks the inventory, or the hosts of the run, and fails with all problems at once, each a sentence that names the
     variable or the group and what to do. Changes nothing, and asks no host.
+notes:
+  - "Role that uses this module: C(preflight)."
+  - The page of documentation is C(docs/hosts.md).
+seealso:
+  - module: hopshive_host_info
 options:
   check:
     description: What is checked. V(hosts) needs O(found).

@@ -12,6 +12,12 @@ description:
     Both steps are atomic, so that an interrupted run is repeated by the next one.
   - If C(<dest>/<id>) exists the archive is not read and need not be there.
   - Needs nothing but Python 3.10 on the host.
+notes:
+  - "Role that uses this module: C(artifacts)."
+  - The page of documentation is C(docs/artifacts.md).
+seealso:
+  - module: hopshive_artifacts
+  - module: hopshive_venv
 options:
   archive:
     description: The archive on this host.

@@ -15,6 +15,12 @@ description:
   - An SQL node (V(kind=ndb_sql)) is not restarted before O(login_user) has left it from all other hosts, where a metastore works
     whose own node was away. That is waited for, for two minutes; not with O(degraded).
   - A unit that does not run is only started. What follows asks it.
+notes:
+  - Most roles use this module.
+  - The page of documentation is C(docs/availability.md).
+seealso:
+  - module: hopshive_answers
+  - module: hopshive_discovery
 options:
   unit:
     description: The systemd unit, without C(.service).

@@ -15,6 +15,12 @@ description:
   - If C(<dest>/<id>) is complete the archive is not read and need not be there.
 requirements:
   - The C(venv) module of the interpreter (python3-venv).
+notes:
+  - "Role that uses this module: C(artifacts)."
+  - The page of documentation is C(docs/artifacts.md).
+seealso:
+  - module: hopshive_artifacts
+  - module: hopshive_product
 options:
   archive:
     description: The archive on this host, with C(wheels/) and C(requirements.txt).
