@@ -172,7 +172,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible has no types
         options: dict[str, dict[str, Any]],
         play: dict[str, Any],
     ) -> Inventory:
-        """The inventory with, for each host beneath the root group, the variables that the roles will get there."""
+        """The inventory with, for each host below the root group, the variables that the roles will get there."""
         # The hierarchy of groups is not among the variables; the inventory itself has it.
         groups = hostvars._inventory.groups
         root = groups.get(ROOT_GROUP)
@@ -264,7 +264,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible has no types
             extra = templar.template(templar.available_variables["cleaner_config_extra"])
         except AnsibleError as error:
             if "cleaner_config_extra" not in raw:
-                # What it is computed from is told of by itself: a group without hosts, say.
+                # Another check reports what makes the value fail, such as a group without hosts.
                 return {}
             return {
                 "cleaner_config_extra": f"the cleaner's configuration cannot be computed: {str(error.message).rstrip('.')}"

@@ -36,7 +36,7 @@ def ndb_conflicts(new: str, old: str) -> list[str]:
 
 
 def _numbers(text: str) -> dict[str, dict[str, str]]:
-    """The numbers of a configuration's nodes, by their host, by section; whether the role wrote it or somebody by hand."""
+    """The numbers of a configuration's nodes, by their host, by section; written by the role or by hand."""
     found: dict[str, dict[str, str]] = {section: {} for section in VARIABLES}
     for part in re.split(r"^\[", text, flags=re.MULTILINE):
         section = part.partition("]")[0].strip().lower()

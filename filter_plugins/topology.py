@@ -80,7 +80,7 @@ def daemon_addresses(ids: Mapping[str, str], ports: Mapping[str, int | str], ser
 def own_first(hosts: Iterable[str], own: str) -> list[str]:
     """A host itself, if it is among them, and those that follow it, round to the one before it.
 
-    So that clients on hosts without one of their own, and those whose own has gone, do not all go to the same.
+    So that clients on hosts without one of their own, and those whose own is down, do not all use the same.
     """
     listed = list(hosts)
     at = listed.index(own) if own in listed else sum(own.encode()) % max(1, len(listed))

@@ -14,8 +14,8 @@ description:
     that metadata goes with its directory. Hive needs no change for it.
   - Makes the columns that hold what users write utf8mb4, on MariaDB. In the stock schema's latin1 other text becomes question
     marks. V(absent) refuses while a column holds what latin1 does not have, and names one of the rows.
-  - What is to be done is read from the database. Each statement is atomic; a run that was interrupted is gone on with by the
-    next. V(absent) gives back the stock schema.
+  - The module reads from the database what to do. Each statement is atomic; the next run continues an interrupted one.
+    V(absent) restores the stock schema.
   - The metastore may be at work. A statement waits for others for a second at most, steps back and tries again, for two
     minutes.
   - Refuses a schema of another version than 4.0.0, and tables of another engine than InnoDB. Nothing is changed then.
@@ -45,7 +45,7 @@ options:
     type: str
     default: hops.hdfs_inodes
   inode_source:
-    description: Who writes O(inode_table). V(hdfs), hopshive's daemon; V(hopsfs), the NameNodes of HopsFS.
+    description: The writer of O(inode_table). V(hdfs), hopshive's daemon; V(hopsfs), the NameNodes of HopsFS.
     type: str
     choices: [hdfs, hopsfs]
     default: hdfs

@@ -14,8 +14,8 @@ description:
     C(hadoop.security.credential.provider.path).
   - The secret is typed at the prompts of C(hadoop credential) on a pseudo-terminal. It is on no command line, in no
     environment and in no output.
-  - The store is written in a private directory beside it and renamed into place with its owner and mode, so that nobody
-    else can read it at any time.
+  - The store is written in a private directory beside it and renamed into place with its owner and mode, so that no
+    other user can read it at any time.
   - Beside the store C(.NAME.hopshive), mode 0600, keeps a salted scrypt digest of each secret, which spares the JVM as
     long as the store is what it was.
   - The key store has Hadoop's default password, so its mode is what protects it.
@@ -34,7 +34,7 @@ options:
     description: The secret. Needed for O(state=present).
     type: str
   state:
-    description: Whether the alias shall be in the store.
+    description: Whether the alias must be in the store.
     type: str
     choices: [present, absent]
     default: present
@@ -64,7 +64,7 @@ attributes:
     description: Whether the alias is there and what the store's owner and mode are; never the secret.
   idempotent:
     support: full
-    description: Without a JVM as long as nobody else changes the store.
+    description: Needs no JVM unless another program changes the store.
 author:
   - hopshive developers
 """

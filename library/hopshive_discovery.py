@@ -48,7 +48,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Take it out of the discovery
+- name: Remove HiveServer2 from the discovery
   hopshive_discovery:
     command: [/usr/bin/zkCli, -server, "zk1:2181"]
     namespace: hiveserver2

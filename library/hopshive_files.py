@@ -112,7 +112,7 @@ def _state(path: Path) -> str:
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
-            # Whoever owns the directory chose where the link leads; root follows only its own.
+            # The owner of the directory chose the link's target; root follows only links in its own directories.
             if path.parent.stat().st_uid != 0:
                 raise RefusedError(f"{path} is a symbolic link in a directory that is not root's: remove it")
             status = path.stat()

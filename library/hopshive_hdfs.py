@@ -13,7 +13,7 @@ description:
   - Makes directories, uploads files, deletes, and sets owner, group, mode and replication, through WebHDFS, without a
     JVM.
   - Paths are done in their order, so a later one may lie in an earlier one. Missing parents are made.
-  - A file is uploaded to a name beside and renamed into place with its owner and mode, so that nobody sees half of it.
+  - A file is uploaded to a name beside and renamed into place with its owner and mode, so that no reader sees half of it.
   - A file of the same path and the same length counts as unchanged, since HDFS keeps no digest of the content. Put one
     into the name.
   - Waits for a NameNode that starts, is standby or in safe mode, and for a first DataNode.
@@ -28,7 +28,7 @@ options:
     elements: str
     required: true
   user:
-    description: Who asks. To set owners that has to be the user that the NameNode runs as.
+    description: The user of the calls. To set owners it must be the user that the NameNode runs as.
     type: str
     default: hdfs
   timeout:
@@ -174,7 +174,7 @@ def wanted(entry: dict[str, Any], *, dry: bool) -> Any:
     length = 0
     if entry["state"] == "file":
         if not entry["src"]:
-            raise WebHdfsError(f"{path} shall be a file, so it needs src, a file on the host.")
+            raise WebHdfsError(f"{path} must be a file, so it needs src, a file on the host.")
         try:
             length = local_length(entry["src"])
         except WebHdfsError:

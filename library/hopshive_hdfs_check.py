@@ -25,7 +25,7 @@ options:
     elements: str
     required: true
   user:
-    description: Who writes.
+    description: The user who writes the file.
     type: str
     default: hdfs
   directory:

@@ -40,7 +40,7 @@ options:
     elements: str
     default: []
   users:
-    description: Names of users, and the uid that each shall have, or null.
+    description: Names of users, and the uid that each must have, or null.
     type: dict
     default: {}
   groups:
@@ -106,8 +106,8 @@ addresses:
   sample: {master1.example.com: [192.0.2.11]}
 users:
   description:
-    - The users of O(users). C(uid) is null if there is no such user. C(holder) is the user who has the uid that it shall
-      have, empty if nobody has it.
+    - The users of O(users). C(uid) is null if there is no such user. C(holder) is the user who has the wanted uid,
+      empty if no user has it.
   returned: always
   type: list
   elements: dict
@@ -305,7 +305,7 @@ def resolve(names: list[str]) -> dict[str, list[str]]:
 
 
 def users(wanted: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each user's uid, and who has the uid that it shall have; asked for one by one, as a directory may not list all."""
+    """Each user's uid, and the holder of its wanted uid; asked for one by one, as a directory may not list all."""
     found = []
     for name, uid in wanted.items():
         user: dict[str, Any] = {"name": name, "uid": None, "holder": ""}

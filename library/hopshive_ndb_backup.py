@@ -109,7 +109,7 @@ path:
   type: str
   sample: /var/lib/hopshive/ndb_backup/BACKUP/BACKUP-1795318580
 files:
-  description: The files of this node's part, beneath RV(path).
+  description: The files of this node's part, below RV(path).
   returned: state=sealed or state=whole
   type: list
   elements: str

@@ -11,8 +11,8 @@ short_description: Bring the metastore's databases back from a backup of NDB Clu
 version_added: "0.1.0"
 description:
   - One step of a restore; C(playbooks/ndb_restore.yml) has them in their order, each on the host where it belongs.
-  - On an SQL node V(idle) fails if one of O(users) is connected, V(tables) counts tables, V(empty) drops the databases and
-    makes them anew, V(discover) lets the node learn of the tables, V(begin_anew) asks the cleaner for a full comparison.
+  - On an SQL node V(idle) fails if one of O(users) is connected, V(tables) counts tables, V(empty) drops and
+    recreates the databases, V(discover) lets the node learn of the tables, V(begin_anew) asks the cleaner for a full comparison.
   - On a data node's host V(metadata) makes the tables, V(data) writes the rows of this node's part, and V(indexes) makes
     indexes and foreign keys.
   - Triggers and users are in no backup.
@@ -69,7 +69,7 @@ options:
     type: list
     elements: int
   login_user:
-    description: Who may drop and create the databases, see all connections and set global variables.
+    description: A user who may drop and create the databases, see all connections and set global variables.
     type: str
     default: ""
 requirements:

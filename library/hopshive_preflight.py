@@ -3,7 +3,7 @@
 # Apache License 2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 """Documentation of the action of this name (action_plugins/), which runs on the controller alone.
 
-An action, and no module, because only there are the variables of all hosts at hand as the roles will get them,
+An action, and no module, because only there are the variables of all hosts available as the roles will get them,
 under --limit too, and because no password has to be handed to another process.
 """
 

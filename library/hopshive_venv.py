@@ -10,8 +10,8 @@ short_description: A virtual environment stands in a directory of its version, a
 description:
   - Verifies an archive of wheels, makes the virtual environment C(<dest>/<id>) and installs the wheels into it without
     a network, each checked against the archive's own list of checksums, then switches the link C(<dest>/current).
-  - The environment is made in its place, because its scripts name it. What an interrupted run has left there lacks the
-    file C(.complete) and is made anew.
+  - The environment is made in its place, because its scripts name it. An environment that an interrupted run left lacks the
+    file C(.complete) and is made again.
   - If C(<dest>/<id>) is complete the archive is not read and need not be there.
 requirements:
   - The C(venv) module of the interpreter (python3-venv).

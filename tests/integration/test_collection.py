@@ -134,7 +134,7 @@ def test_preflight_knows_tags_and_variables_of_the_collection(collection: Instal
     [
         ("ndb_backup", "Nothing was changed. The groups ndb_management, ndb_data and ndb_sql have no host"),
         ("decommission", "Nothing was changed. Name the component"),
-        ("purge", "Nothing was changed. To take hopshive off these hosts say -e purge_confirm="),
+        ("purge", "Nothing was changed. To remove hopshive from these hosts, set -e purge_confirm="),
         ("lab_down", "Nothing was changed. lab_label is not set in"),
     ],
 )

@@ -183,7 +183,7 @@ def test_twenty_paths_take_less_than_a_second(hdfs: Hdfs) -> None:
     [
         ({"path": "/m", "mode": "4755"}, "The mode '4755' of /m is none of HDFS"),
         ({"path": "m"}, "not absolute"),
-        ({"path": "/m", "state": "file"}, "/m shall be a file, so it needs src"),
+        ({"path": "/m", "state": "file"}, "/m must be a file, so it needs src"),
         ({"path": "/m", "state": "file", "src": "/nowhere/x"}, "The file /nowhere/x cannot be read on this host"),
     ],
 )

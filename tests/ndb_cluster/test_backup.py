@@ -233,7 +233,7 @@ def test_the_playbooks_do_it(cluster: Ndb, launchers: Path, metastore: Metastore
     assert after != before
     refusals = {
         "Nothing was changed. Say which backup": (),
-        "There are tables: ": (f"ndb_restore_backup={number}",),
+        "Tables exist: ": (f"ndb_restore_backup={number}",),
         "There is no part of the backup 7 in ": ("ndb_restore_backup=7", "ndb_restore_replace=true"),
     }
     for sentence, given in refusals.items():
