@@ -23,6 +23,8 @@ notes:
   - Most roles use this module.
 seealso:
   - module: hopshive_restart
+extends_documentation_fragment:
+  - service
 options:
   kind:
     description: What is asked.
@@ -43,10 +45,6 @@ options:
       - metastore
       - server2
       - cleaner
-  host:
-    description: Where it listens.
-    type: str
-    default: localhost
   port:
     description:
       - Where it listens; of the daemons of HDFS and YARN that is the HTTP port.
@@ -63,26 +61,11 @@ options:
     type: list
     elements: str
     default: []
-  resourcemanager:
-    description: Of V(kind=nodemanager), the URLs of the ResourceManagers, one of which must list it as running.
-    type: list
-    elements: str
-    default: []
   cleaners:
     description: Of V(kind=cleaner), the URLs of all of them, exactly one of which must lead.
     type: list
     elements: str
     default: []
-  login_user:
-    description:
-      - Of V(kind=mariadb), V(kind=ndb_sql) and V(kind=server2), who asks.
-      - The default is the user of the operating system there, and V(anonymous) here.
-    type: str
-    default: ""
-  login_password:
-    description: Of V(kind=mariadb), V(kind=ndb_sql) and V(kind=server2), the password of O(login_user).
-    type: str
-    default: ""
   login_unix_socket:
     description: Of V(kind=mariadb) and V(kind=ndb_sql), the socket to use instead of O(host) and O(port).
     type: path
@@ -154,7 +137,7 @@ attempts:
   sample: 8
 """
 
-from ansible.module_utils.hopshive_module import importing, start
+from ansible.module_utils.hopshive_module import SERVICE, importing, start
 
 with importing:
     from hopshive.services import health
@@ -183,14 +166,10 @@ def main() -> None:
                     "cleaner",
                 ],
             },
-            "host": {"type": "str", "default": "localhost"},
+            **SERVICE,
             "port": {"type": "int"},
             "timeout": {"type": "int", "default": 60},
-            "namenode": {"type": "list", "elements": "str", "default": []},
-            "resourcemanager": {"type": "list", "elements": "str", "default": []},
             "cleaners": {"type": "list", "elements": "str", "default": []},
-            "login_user": {"type": "str", "default": ""},
-            "login_password": {"type": "str", "default": "", "no_log": True},
             "login_unix_socket": {"type": "path"},
             "safe_mode": {"type": "bool", "default": False},
             "statement": {"type": "str", "default": ""},

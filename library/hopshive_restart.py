@@ -21,6 +21,8 @@ notes:
 seealso:
   - module: hopshive_answers
   - module: hopshive_discovery
+extends_documentation_fragment:
+  - service
 options:
   unit:
     description: The systemd unit, without C(.service).
@@ -30,10 +32,6 @@ options:
     description: What is asked, as of M(hopshive_answers). Without it O(own_command) and O(others_command) tell.
     type: str
     default: ""
-  host:
-    description: Where this replica listens.
-    type: str
-    default: localhost
   port:
     description: Where this replica listens; of the daemons of HDFS and YARN that is the HTTP port.
     type: int
@@ -61,19 +59,6 @@ options:
     type: list
     elements: str
     default: []
-  resourcemanager:
-    description: As of M(hopshive_answers).
-    type: list
-    elements: str
-    default: []
-  login_user:
-    description: As of M(hopshive_answers).
-    type: str
-    default: ""
-  login_password:
-    description: As of M(hopshive_answers).
-    type: str
-    default: ""
   users:
     description:
       - Units of the same host that work with this one, replicas themselves. Those that run are stopped before and started
@@ -190,7 +175,7 @@ waited:
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ansible.module_utils.hopshive_module import importing, start
+from ansible.module_utils.hopshive_module import SERVICE, importing, start
 
 with importing:
     from hopshive.services import draining, edits, health, rolling
@@ -237,15 +222,11 @@ def main() -> None:
         argument_spec={
             "unit": {"type": "str", "required": True},
             "kind": {"type": "str", "default": ""},
-            "host": {"type": "str", "default": "localhost"},
+            **SERVICE,
             "port": {"type": "int", "default": 0},
             "own_command": {"type": "list", "elements": "str", "default": []},
             "others_command": {"type": "list", "elements": "str", "default": []},
             "others": {"type": "list", "elements": "str", "default": []},
-            "namenode": {"type": "list", "elements": "str", "default": []},
-            "resourcemanager": {"type": "list", "elements": "str", "default": []},
-            "login_user": {"type": "str", "default": ""},
-            "login_password": {"type": "str", "default": "", "no_log": True},
             "users": {
                 "type": "list",
                 "elements": "dict",

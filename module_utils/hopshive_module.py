@@ -20,6 +20,14 @@ LOGIN: dict[str, dict[str, Any]] = {
     "client_key": {"type": "path"},
     "check_hostname": {"type": "bool"},
 }
+# How a service is asked. Where it listens is `host`: `login_host` is the database of a module that changes it.
+SERVICE: dict[str, dict[str, Any]] = {
+    "host": {"type": "str", "default": "localhost"},
+    "namenode": {"type": "list", "elements": "str", "default": []},
+    "resourcemanager": {"type": "list", "elements": "str", "default": []},
+    "login_user": LOGIN["login_user"],
+    "login_password": LOGIN["login_password"],
+}
 
 
 class _Importing:
