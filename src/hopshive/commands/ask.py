@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hopshive.daemon.request import Request, RequestKind
 
 # Seconds between two reads of a request's row, or of another thing that a command waits for.
-POLL = 0.2
+POLL_SECONDS = 0.2
 
 
 class NoLeader(click.ClickException):
@@ -169,7 +169,7 @@ def wait(
             # The leader waits for the database too; the request is not lost.
             if time.monotonic() - led_at > patience:
                 raise
-            time.sleep(POLL)
+            time.sleep(POLL_SECONDS)
             continue
         if found is None:
             raise click.ClickException(f"The request {number} was removed from the database.")
@@ -190,7 +190,7 @@ def wait(
                 f"No daemon has led for {patience:.0f} s. The request was withdrawn; nothing was done. "
                 "Is the unit hopshive-cleaner running? See: journalctl -u hopshive-cleaner"
             )
-        time.sleep(POLL)
+        time.sleep(POLL_SECONDS)
 
 
 def _withdraw(database: Database, number: int) -> bool:

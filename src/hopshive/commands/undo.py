@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hopshive.commands.ask import POLL, NoLeader, ask, printable
+from hopshive.commands.ask import POLL_SECONDS, NoLeader, ask, printable
 from hopshive.commands.base import Site, site_options
 from hopshive.consistency import journal
 from hopshive.consistency.mirror import held, queue_reports
@@ -178,7 +178,7 @@ def _wait(database: Database, number: int, entries: list[Entry], timeout: float)
                 f"The directories are back, but {len(left)} of {counted(len(wanted), 'object')} did not come back within"
                 f" {timeout:g} s.{why} Look: hopshive journal {number}"
             )
-        time.sleep(POLL)
+        time.sleep(POLL_SECONDS)
 
 
 def _left(database: Database, number: int, wanted: Collection[int]) -> list[Entry]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hopshive.commands.ask import POLL, NoLeader, printable
+from hopshive.commands.ask import POLL_SECONDS, NoLeader, printable
 from hopshive.commands.base import Site, site_options
 from hopshive.consistency.mirror import held
 from hopshive.consistency.mirror.queue_reports import WaitedFor, newest
@@ -94,7 +94,7 @@ def wait_for(database: Database, txid: int, timeout: float, patience: float, pat
             with database.reading() as tx:
                 first = waited.first(tx)
             raise TimedOut(f"{said}, {_first(*first)}." if first else f"{said}.")
-        time.sleep(POLL)
+        time.sleep(POLL_SECONDS)
 
 
 def _first(path: bytes, kind: str, seconds: int) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 State = Literal["directory", "file", "absent"]
-Kind = Literal["DIRECTORY", "FILE", "SYMLINK"]
+FileType = Literal["DIRECTORY", "FILE", "SYMLINK"]
 
 
 class WebHdfsError(Exception):
@@ -54,7 +54,7 @@ class Status:
     `acl` is None for a path whose ACL was not asked for.
     """
 
-    kind: Kind
+    kind: FileType
     owner: str = ""
     group: str = ""
     mode: str = ""
@@ -166,7 +166,7 @@ def decide(wanted: Wanted, there: Status | None) -> list[Operation]:
         if path == "/":
             raise WebHdfsError("The root of HDFS cannot be made absent.")
         return [Delete(path, wanted.recursive)] if there else []
-    kind: Kind = "DIRECTORY" if wanted.state == "directory" else "FILE"
+    kind: FileType = "DIRECTORY" if wanted.state == "directory" else "FILE"
     if there and there.kind != kind:
         raise WebHdfsError(
             f"{path} on HDFS is a {there.kind.lower()}, and a {kind.lower()} is wanted. Move it, or name another path."

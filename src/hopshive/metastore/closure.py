@@ -83,7 +83,7 @@ class Graph:
 
 
 @dataclass(slots=True)
-class Found:
+class TableRows:
     """Rows of one table, each with the number of the object that it belongs to."""
 
     columns: tuple[str, ...]
@@ -224,7 +224,7 @@ def delete(tx: Transaction, table: Table, by: str, values: Collection[object]) -
     return gone
 
 
-def finish(tx: Transaction, keys: Graph, found: Mapping[str, Found]) -> None:
+def finish(tx: Transaction, keys: Graph, found: Mapping[str, TableRows]) -> None:
     """Delete those of some rows, parents and what cascades lead to, that the server has left out."""
     for table in reversed(keys.order):
         for key in keys.parents(table) if table in found else []:
@@ -269,14 +269,14 @@ def weights(tx: Transaction, keys: Graph, owner: str, ids: Collection[int]) -> d
     return found
 
 
-def collect(tx: Transaction, keys: Graph, seeds: Mapping[str, Mapping[int, int]]) -> dict[str, Found]:
+def collect(tx: Transaction, keys: Graph, seeds: Mapping[str, Mapping[int, int]]) -> dict[str, TableRows]:
     """The rows that go with the objects, locked FOR UPDATE.
 
     `seeds`: for a table, the object's number by the value of its (single) primary key. Tables that own a directory are
     not followed: who removes a table has removed its partitions before. A row that two objects of the batch share (a
     constraint between two tables) belongs to the one that comes first.
     """
-    found: dict[str, Found] = {}
+    found: dict[str, TableRows] = {}
     for name in keys.order:
         table = keys.tables[name]
         rows: dict[Row, tuple[Row, int]] = {}
@@ -298,7 +298,7 @@ def collect(tx: Transaction, keys: Graph, seeds: Mapping[str, Mapping[int, int]]
                 if key.cascades and parent is not None:
                     add(key.column, dict(zip(parent.column(key.to_column), parent.owners, strict=True)))
         if rows:
-            found[name] = Found(
+            found[name] = TableRows(
                 table.columns, [row for row, _owner in rows.values()], [owner for _row, owner in rows.values()]
             )
     return found
@@ -310,10 +310,10 @@ class SharedObject:
 
     table: str
     id: int
-    rows: Mapping[str, Found]
+    rows: Mapping[str, TableRows]
 
 
-def referred(tx: Transaction, keys: Graph, found: Mapping[str, Found]) -> dict[int, list[SharedObject]]:
+def referred(tx: Transaction, keys: Graph, found: Mapping[str, TableRows]) -> dict[int, list[SharedObject]]:
     """Shared objects that collected rows refer to, for each object's number."""
     users: dict[tuple[str, int], set[int]] = {}
     for name, rows in found.items():
@@ -327,12 +327,12 @@ def referred(tx: Transaction, keys: Graph, found: Mapping[str, Found]) -> dict[i
         ids = [id_ for table, id_ in users if table == name]
         if not ids:
             continue
-        parts: dict[int, dict[str, Found]] = {id_: {} for id_ in ids}
+        parts: dict[int, dict[str, TableRows]] = {id_: {} for id_ in ids}
         for child, column in [(name, keys.tables[name].key[0])] + [(k.table, k.column) for k in keys.contents(name)]:
             columns = keys.tables[child].columns
             at = columns.index(column)
             for row in select(tx, keys.tables[child], columns, column, ids):
-                part = parts[row[at]].setdefault(child, Found(columns))
+                part = parts[row[at]].setdefault(child, TableRows(columns))
                 part.rows.append(row)
         for id_ in ids:
             if name in parts[id_]:

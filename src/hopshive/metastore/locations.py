@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def is_referred_to(database: Database, file_system: FileSystem, path: str, inode: int) -> bool:
-    """Whether the metastore follows it or something below, or will once it has looked. Reads all locations."""
+    """Whether the mirror follows the inode, or any location is at the path or below it. Reads all locations."""
     # Locations may be written with slashes twice, so the pattern only has to let all of them through.
     like = "%" + "%".join(_escaped(part) for part in path.split("/") if part) + "%"
     with database.reading() as tx:

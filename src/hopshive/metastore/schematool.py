@@ -42,7 +42,7 @@ class SchemaError(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
+class SchemaState:
     """What is in the database. `version` is empty without a row in VERSION."""
 
     tables: frozenset[str] = frozenset()
@@ -91,7 +91,7 @@ def known_versions(scripts_dir: str) -> tuple[str, ...]:
         ) from None
 
 
-def decide(found: Found, versions: Sequence[str], place: str) -> Plan:
+def decide(found: SchemaState, versions: Sequence[str], place: str) -> Plan:
     """What brings the database to the last of `versions`. Raises SchemaError where only a human may decide."""
     target = versions[-1]
     missing = tuple(key for key in MUTEX_KEYS if key not in found.mutex_keys)
@@ -130,7 +130,7 @@ def _cursor(server: Server) -> Iterator[pymysql.cursors.Cursor]:
         raise SchemaError(f"{server.place[0].upper()}{server.place[1:]} could not be used: {text}.") from None
 
 
-def look(server: Server) -> Found:
+def look(server: Server) -> SchemaState:
     """Read tables, version and mutex rows."""
     with _cursor(server) as cursor:
         cursor.execute(
@@ -149,7 +149,7 @@ def look(server: Server) -> Found:
         raise SchemaError(
             f"VERSION in {server.place} has {len(versions)} rows ({', '.join(versions)}): leave the right one."
         )
-    return Found(tables, versions[0] if versions else "", keys)
+    return SchemaState(tables, versions[0] if versions else "", keys)
 
 
 def add_mutex_rows(server: Server, keys: Sequence[str]) -> None:

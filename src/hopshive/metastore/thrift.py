@@ -40,7 +40,7 @@ class TType(IntEnum):
     LIST = 15
 
 
-class Kind(IntEnum):
+class MessageType(IntEnum):
     """Kinds of message."""
 
     CALL = 1
@@ -126,7 +126,11 @@ def encode_struct(fields: Fields) -> bytes:
 
 def encode_call(method: str, arguments: Fields, sequence: int) -> bytes:
     """A call message."""
-    head = struct.pack(">I", VERSION_1 | Kind.CALL) + encode_value(TType.STRING, method) + struct.pack(">i", sequence)
+    head = (
+        struct.pack(">I", VERSION_1 | MessageType.CALL)
+        + encode_value(TType.STRING, method)
+        + struct.pack(">i", sequence)
+    )
     return head + encode_struct(arguments)
 
 
@@ -184,7 +188,7 @@ def call(stream: Stream, method: str, arguments: Fields, sequence: int = 1) -> d
     name = stream.read(_length(stream)).decode(errors="replace")
     (answered,) = struct.unpack(">i", stream.read(4))
     result = read_struct(stream)
-    if head & 0xFF == Kind.EXCEPTION:
+    if head & 0xFF == MessageType.EXCEPTION:
         raise ThriftError(f"{method}: {result.get(1, b'an exception without a message').decode(errors='replace')}")
     if (name, answered) != (method, sequence):
         raise ThriftError(f"an answer to {name} ({answered}) came instead of one to {method} ({sequence})")

@@ -40,7 +40,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hopshive.database import Contention, chunks, marks, quoted
-from hopshive.metastore.closure import Found, delete, select
+from hopshive.metastore.closure import TableRows, delete, select
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -98,7 +98,7 @@ _NAMED = (
 )
 
 # The rows of an object, by table.
-Rows = dict[str, Found]
+Rows = dict[str, TableRows]
 
 
 # --- removing ---------------------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def _remember_aborted(
 
 
 def _add(rows: Rows, table: str, columns: tuple[str, ...], row: Row) -> None:
-    rows.setdefault(table, Found(columns)).rows.append(row)
+    rows.setdefault(table, TableRows(columns)).rows.append(row)
 
 
 # --- putting back -----------------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def put_back(tx: Transaction, keys: Graph, entries: Sequence[tuple[Scope, Rows]]
     for scope, rows in entries:
         for table, found in _renamed(scope, rows).items():
             if not (scope.partition and table == "TXN_TO_WRITE_ID"):
-                known = merged.setdefault(table, Found(found.columns))
+                known = merged.setdefault(table, TableRows(found.columns))
                 known.rows += [_at_rest(table, found.columns, row) for row in found.rows]
     for table in sorted(merged, key=keys.order.index):
         _insert_missing(tx, keys.tables[table], merged[table], scopes)
@@ -339,7 +339,7 @@ def _renamed(scope: Scope, rows: Rows) -> Rows:
             changed[table] = found
             continue
         values = {found.columns.index(named.database): scope.database, found.columns.index(named.name): scope.table}
-        changed[table] = Found(found.columns, [replaced(row, values) for row in found.rows])
+        changed[table] = TableRows(found.columns, [replaced(row, values) for row in found.rows])
     return changed
 
 
@@ -363,7 +363,7 @@ def _forget_write_ids(tx: Transaction, scopes: Sequence[Scope]) -> None:
             tx.execute(f"DELETE FROM {named.table} WHERE {condition}", arguments)
 
 
-def _insert_missing(tx: Transaction, table: Table, found: Found, scopes: Sequence[Scope]) -> None:
+def _insert_missing(tx: Transaction, table: Table, found: TableRows, scopes: Sequence[Scope]) -> None:
     columns = quoted(found.columns)
     values = f"({columns}) VALUES ({marks(found.columns)})"
     if table.key or table.unique:

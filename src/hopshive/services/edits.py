@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
 # How often the NameNode is asked about a segment's first edit before another segment is begun.
-POLLS = 10
+POLLS_PER_SEGMENT = 10
 # Seconds between two of these questions.
-POLL = 0.2
+POLL_SECONDS = 0.2
 # QuorumOutputStream.generateReport and IPCLoggerChannel.appendReport.
 _JOURNAL = re.compile(r"(\S+:\d+) \(Written txid (-?\d+)")
 _REFUSES = "re-sync on next segment"
@@ -78,8 +78,8 @@ def wait_taken(
                 return
             url, address = active
             first = begin(address)
-            for _ in range(POLLS):
-                sleep(POLL)
+            for _ in range(POLLS_PER_SEGMENT):
+                sleep(POLL_SECONDS)
                 info = bean(url, "Hadoop:service=NameNode,name=NameNodeInfo", ATTEMPT_TIMEOUT)
                 late = refusing(info["NameJournalStatus"], first)
                 places = [place for place in late if place.rpartition(":")[0] not in besides]
@@ -90,7 +90,7 @@ def wait_taken(
             problem = str(error)
         if clock() >= until:
             raise NoAnswer(f"Not all JournalNodes take edits: {problem}.")
-        sleep(POLL)
+        sleep(POLL_SECONDS)
 
 
 def _active(namenodes: Sequence[str]) -> tuple[str, tuple[str, int]] | None:

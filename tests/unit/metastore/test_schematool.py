@@ -9,9 +9,9 @@ import pytest
 
 from hopshive.metastore.schematool import (
     MUTEX_KEYS,
-    Found,
     Plan,
     SchemaError,
+    SchemaState,
     decide,
     parse_order,
     told,
@@ -30,27 +30,27 @@ ALL_KEYS = frozenset(MUTEX_KEYS)
 @pytest.mark.parametrize(
     ("found", "plan"),
     [
-        (Found(), Plan("init", "", "4.0.0", MUTEX_KEYS)),
-        (Found(SOME, "4.0.0", ALL_KEYS), Plan("none", "4.0.0", "4.0.0", ())),
-        (Found(SOME, "4.0.0", ALL_KEYS - {"Cleaner"}), Plan("none", "4.0.0", "4.0.0", ("Cleaner",))),
-        (Found(SOME, "4.0.0-alpha-1", ALL_KEYS), Plan("upgrade", "4.0.0-alpha-1", "4.0.0", ())),
-        (Found(SOME, "3.1.0"), Plan("upgrade", "3.1.0", "4.0.0", MUTEX_KEYS)),
+        (SchemaState(), Plan("init", "", "4.0.0", MUTEX_KEYS)),
+        (SchemaState(SOME, "4.0.0", ALL_KEYS), Plan("none", "4.0.0", "4.0.0", ())),
+        (SchemaState(SOME, "4.0.0", ALL_KEYS - {"Cleaner"}), Plan("none", "4.0.0", "4.0.0", ("Cleaner",))),
+        (SchemaState(SOME, "4.0.0-alpha-1", ALL_KEYS), Plan("upgrade", "4.0.0-alpha-1", "4.0.0", ())),
+        (SchemaState(SOME, "3.1.0"), Plan("upgrade", "3.1.0", "4.0.0", MUTEX_KEYS)),
     ],
 )
-def test_what_is_there_decides(found: Found, plan: Plan) -> None:
+def test_what_is_there_decides(found: SchemaState, plan: Plan) -> None:
     assert decide(found, VERSIONS, "the database") == plan
 
 
 @pytest.mark.parametrize(
     ("found", "sentence"),
     [
-        (Found(SOME), r"3 tables \(DBS, TBLS, VERSION ...\) but no row in VERSION.*Nothing was changed"),
-        (Found(frozenset({"wordpress"})), r"1 tables \(wordpress ...\) but no row in VERSION"),
-        (Found(SOME, "4.1.0"), "is 4.1.0, the installed Hive has 4.0.0.*it is newer"),
-        (Found(SOME, "0.13"), "is 0.13, the installed Hive has 4.0.0"),
+        (SchemaState(SOME), r"3 tables \(DBS, TBLS, VERSION ...\) but no row in VERSION.*Nothing was changed"),
+        (SchemaState(frozenset({"wordpress"})), r"1 tables \(wordpress ...\) but no row in VERSION"),
+        (SchemaState(SOME, "4.1.0"), "is 4.1.0, the installed Hive has 4.0.0.*it is newer"),
+        (SchemaState(SOME, "0.13"), "is 0.13, the installed Hive has 4.0.0"),
     ],
 )
-def test_what_only_a_human_may_decide_is_refused(found: Found, sentence: str) -> None:
+def test_what_only_a_human_may_decide_is_refused(found: SchemaState, sentence: str) -> None:
     with pytest.raises(SchemaError, match=sentence):
         decide(found, VERSIONS, "the database")
 

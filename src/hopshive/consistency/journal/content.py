@@ -15,7 +15,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from hopshive.metastore.closure import Found
+from hopshive.metastore.closure import TableRows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ FORMAT = 1
 # The fastest level: entries are small, and a removal writes many of them.
 _LEVEL = 1
 
-Tables = dict[str, Found]
+Tables = dict[str, TableRows]
 
 
 class ContentError(Exception):
@@ -47,7 +47,7 @@ class Content:
     named: Tables = field(default_factory=dict)
 
 
-def fragment(tables: Mapping[str, Found]) -> str:
+def fragment(tables: Mapping[str, TableRows]) -> str:
     """Rows as text; one text may be put into many entries."""
     return _dumps({name: [found.columns, found.rows] for name, found in tables.items()})
 
@@ -110,5 +110,6 @@ def _value(value: Any) -> object:
 
 def _tables(read: Mapping[str, Any]) -> Tables:
     return {
-        name: Found(tuple(columns), [tuple(map(_value, row)) for row in rows]) for name, (columns, rows) in read.items()
+        name: TableRows(tuple(columns), [tuple(map(_value, row)) for row in rows])
+        for name, (columns, rows) in read.items()
     }

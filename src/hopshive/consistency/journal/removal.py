@@ -20,9 +20,9 @@ from hopshive.metastore import transactional
 from hopshive.metastore.closure import (
     BINDING,
     OWNERS,
-    Found,
     Graph,
     SharedObject,
+    TableRows,
     collect,
     delete,
     finish,
@@ -170,7 +170,9 @@ def _remove(
     return [Removed(one.kind, one.name, one.path) for one in objects]
 
 
-def _delete(tx: Transaction, keys: Graph, table: str, objects: Sequence[Object], found: Mapping[str, Found]) -> None:
+def _delete(
+    tx: Transaction, keys: Graph, table: str, objects: Sequence[Object], found: Mapping[str, TableRows]
+) -> None:
     """Delete the descriptors, and with them all else; and the owners without a descriptor of their own."""
     sds = set(found["SDS"].column("SD_ID")) if "SDS" in found else set()
     owners, key = keys.tables[table], OWNERS[table]
@@ -252,7 +254,7 @@ def _note_last(
 def _locate(
     kind: Kind,
     objects: Sequence[Object],
-    found: Mapping[str, Found],
+    found: Mapping[str, TableRows],
     locations: Mapping[int | None, str | None],
     fs: FileSystem,
 ) -> None:
@@ -278,11 +280,11 @@ def _materialized(tx: Transaction, objects: Sequence[Object]) -> dict[int, int]:
     }
 
 
-def _add_of_views(tx: Transaction, keys: Graph, found: dict[str, Found], views: Mapping[int, int]) -> None:
+def _add_of_views(tx: Transaction, keys: Graph, found: dict[str, TableRows], views: Mapping[int, int]) -> None:
     """What refers to the metadata of materialized views: its keys do not cascade."""
     for key in keys.children("MV_CREATION_METADATA") if views else []:
         columns = keys.tables[key.table].columns
-        rows = found.setdefault(key.table, Found(columns))
+        rows = found.setdefault(key.table, TableRows(columns))
         known = set(rows.rows)
         at = columns.index(key.column)
         for row in select(tx, keys.tables[key.table], columns, key.column, views, "FOR UPDATE"):
@@ -300,7 +302,7 @@ def _scopes(kind: Kind, objects: Sequence[Object]) -> list[Scope]:
     ]
 
 
-def _unbind(found: Mapping[str, Found]) -> None:
+def _unbind(found: Mapping[str, TableRows]) -> None:
     """Forget the inode that descriptors are bound to: it is of the moment."""
     if "SDS" in found:
         rows = found["SDS"]
@@ -313,15 +315,15 @@ def _write(
     removal: int,
     version: str,
     objects: Sequence[Object],
-    found: Mapping[str, Found],
+    found: Mapping[str, TableRows],
     shared: Mapping[int, Sequence[SharedObject]],
-    named: Mapping[int, Mapping[str, Found]],
+    named: Mapping[int, Mapping[str, TableRows]],
 ) -> None:
     """One entry for each object."""
-    rows: list[dict[str, Found]] = [{} for _ in objects]
+    rows: list[dict[str, TableRows]] = [{} for _ in objects]
     for table, all_rows in found.items():
         for row, owner in zip(all_rows.rows, all_rows.owners, strict=True):
-            rows[owner].setdefault(table, Found(all_rows.columns)).rows.append(row)
+            rows[owner].setdefault(table, TableRows(all_rows.columns)).rows.append(row)
     texts: dict[tuple[str, int], str] = {}
     for parts in shared.values():
         for part in parts:

@@ -18,7 +18,7 @@ from hopshive.consistency.journal.record import COLUMNS, REFERENCE, WAITING, Ent
 from hopshive.consistency.journal.step import KINDS, Back, Step, Wanted
 from hopshive.database import Contention, chunks, marks, quoted
 from hopshive.metastore import transactional
-from hopshive.metastore.closure import Found, graph, select
+from hopshive.metastore.closure import TableRows, graph, select
 from hopshive.metastore.transactional import Scope
 
 if TYPE_CHECKING:
@@ -161,9 +161,9 @@ def _keep_waiting(tx: Transaction, step: Step) -> None:
     for id_, back in step.backs.items():
         if id_ in step.refused or not back.waiting:
             continue
-        rows: dict[str, Found] = {}
+        rows: dict[str, TableRows] = {}
         for one in back.waiting:
-            rows.setdefault(one.table.name, Found(one.columns)).rows.append(one.row)
+            rows.setdefault(one.table.name, TableRows(one.columns)).rows.append(one.row)
         tx.execute(
             "INSERT INTO {state}.journal (removal, kind, name, path, path_hash, removed, state, message, content)"
             " VALUES (%s, %s, %s, '', %s, %s, 'waiting', %s, %s)",

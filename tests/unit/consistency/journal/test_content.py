@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 
 from hopshive.consistency.journal.content import ContentError, decode, encode, fragment
-from hopshive.metastore.closure import Found
+from hopshive.metastore.closure import TableRows
 
 VALUES = [
     None,
@@ -38,7 +38,7 @@ def _entry(**changes: object) -> bytes:
 
 def test_every_kind_of_value_comes_out_as_it_went_in() -> None:
     columns = tuple(f"c{at}" for at in range(len(VALUES)))
-    rows = fragment({"T": Found(columns, [tuple(VALUES), tuple(reversed(VALUES))])})
+    rows = fragment({"T": TableRows(columns, [tuple(VALUES), tuple(reversed(VALUES))])})
     content = decode(encode("4.0.0", ("hive", "db"), rows, [rows, rows], fragment({})))
     assert (content.schema, content.names, content.named) == ("4.0.0", ("hive", "db"), {})
     assert len(content.shared) == 2
@@ -75,4 +75,4 @@ def test_what_is_damaged_is_said_to_be(data: bytes) -> None:
 
 def test_a_value_that_cannot_be_written_is_an_error() -> None:
     with pytest.raises(TypeError, match="cannot hold a set"):
-        fragment({"T": Found(("a",), [({1},)])})
+        fragment({"T": TableRows(("a",), [({1},)])})
