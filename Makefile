@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
-# Named by what it was made from and for, so that a changed lock or a moved tree makes it anew.
+# Named by what it was made from and for, so that a changed lock or a moved tree makes it again.
 VENV_READY := $(VENV)/.ready-$(shell { echo $(CURDIR); cat requirements/dev.txt pyproject.toml; } | sha256sum | cut -c1-16)
 # The same for what one benchmark needs besides.
 BENCH_READY := $(VENV)/.ready-bench-$(shell cat requirements/bench.txt requirements/dev.txt | sha256sum | cut -c1-16)
@@ -30,7 +30,7 @@ ARGS ?=
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 export PATH := $(BIN):$(PATH)
 
-# Asks for the sudo password only where one is needed and somebody can type it.
+# Asks for the sudo password only where one is needed and a terminal can take it.
 SUDO_ASK = $(shell [ "$$(id -u)" = 0 ] || sudo -n true 2>/dev/null || { [ -t 0 ] && echo --ask-become-pass; })
 PLAY = $(BIN)/ansible-playbook -i $(INVENTORY) $(ARGS)
 YAML_TREES := $(wildcard site.yml requirements.yml .pre-commit-config.yaml .ansible-lint .yamllint artifacts inventories jobs \
@@ -62,7 +62,7 @@ artifacts: venv ## resolve, verify and cache what is installed (ARGS="--tags lis
 	$(PLAY) playbooks/artifacts.yml
 
 .PHONY: artifacts-update
-artifacts-update: venv ## resolve a product anew and rewrite its lock: PRODUCT=hive
+artifacts-update: venv ## resolve a product again and rewrite its lock: PRODUCT=hive
 	@[ -n "$(PRODUCT)" ] || { echo "Which product? make artifacts-update PRODUCT=hive" >&2; exit 2; }
 	$(PLAY) playbooks/artifacts_update.yml -e artifacts_update_product=$(PRODUCT)
 
@@ -180,7 +180,7 @@ bench-answers: $(ANSWERS_READY) ## what the settings for right answers cost on T
 	$(BIN)/python -m tests.answers.cost --label $(LABEL) $(ARGS)
 
 .PHONY: docs
-docs: venv ## write the generated parts of docs/ anew
+docs: venv ## write the generated parts of docs/ again
 	$(BIN)/python -m tools.variables_doc
 	$(BIN)/python -m tools.readme_picture
 
@@ -208,7 +208,7 @@ $(ANSWERS_READY): $(VENV_READY)
 	@touch $@
 
 .PHONY: lock
-lock: venv ## write requirements/dev.txt anew from dev.in and pyproject.toml, bench.txt and answers.txt from bench.in and answers.in
+lock: venv ## write requirements/dev.txt again from dev.in and pyproject.toml, bench.txt and answers.txt from bench.in and answers.in
 	$(COMPILE) --output-file requirements/dev.txt pyproject.toml requirements/dev.in
 	$(COMPILE) --constraints requirements/dev.txt --output-file requirements/bench.txt requirements/bench.in
 	$(COMPILE) --constraints requirements/dev.txt --output-file requirements/answers.txt requirements/answers.in

@@ -31,19 +31,19 @@ import java.util.logging.Logger;
 /**
  * Connector/J for NDB Cluster, which has several SQL nodes, and whose engine has no savepoints (error 1178).
  *
- * <p>A connection is to the first SQL node of the URL that answers. Connector/J would go on with the next one behind the same
- * connection, and what was set for its session, as Hive's pools set ANSI_QUOTES for each new one, would be gone.
+ * <p>A connection is to the first SQL node of the URL that answers. Connector/J would continue with the next one behind
+ * the same connection, and lose the session's settings, such as ANSI_QUOTES, which Hive's pools set for each new connection.
  *
  * <p>Hive's metastore sets savepoints before what it reads by SQL of its own, and goes back when that failed, to read in another
  * way; and before it commits open_txns. Here a savepoint is a mark in this process. Going back to one is nothing if only queries
  * came after it, and a rollback if only queries came before it. Else the whole transaction is rolled back and SQL state 40001 says
- * that it may be tried again. So nothing is ever kept that should have gone. Nor is anything lost that should have stayed: a statement that fails in NDB ends the whole
- * transaction, without a word to who goes on (ER_WARN_ENGINE_TRANSACTION_ROLLBACK is a warning). Here each further statement of
+ * that it may be tried again. So no change is ever kept that should be rolled back. Nor is a change lost that should stay: a statement that fails in NDB ends
+ * the whole transaction, and a client that continues gets no error (ER_WARN_ENGINE_TRANSACTION_ROLLBACK is a warning). Here each further statement of
  * one that has changed or locked something ends with 40001 until it is rolled back, as with PostgreSQL, which Hive knows.
  *
  * <p>Hive's metastore says that a database is not there if it could not read it, and Spark acts on that. So what only reads does not
  * notice the end of a node, as long as nothing was changed or locked in its transaction: NDB shows each query what is committed
- * by then, so a transaction that is begun anew reads nothing else. A data node that ends takes the transactions along that it
+ * by then, so a transaction that starts over reads nothing else. A data node that ends takes the transactions along that it
  * coordinates, with an error that is temporary: a query is asked again, and that the end of a transaction failed is nothing. With
  * an SQL node its connections end: another connection is opened, and gets the same settings and statements.
  *
@@ -324,7 +324,7 @@ public final class NdbDriver implements Driver {
                 broken = true;
                 throw new SQLTransactionRollbackException("NDB has no savepoints: the whole transaction was rolled back", "40001");
             }
-            // It goes on from there, with the marks that were set before.
+            // The transaction continues from there, with the marks that were set before.
             number--;
         }
 
@@ -472,7 +472,7 @@ public final class NdbDriver implements Driver {
                     changed |= !autocommit;
                     return done;
                 } catch (SQLException error) {
-                    // A name that is not there, or a wrong word: NDB was not asked. Where only locks are lost, Hive's mutex goes on to
+                    // A name that is not there, or a wrong word: NDB was not asked. Where only locks are lost, Hive's mutex continues with
                     // its next SELECT ... FOR UPDATE, and never rolls back.
                     boolean ended = error.getErrorCode() == TEMPORARY ? lost : held;
                     broken |= ended && (error.getSQLState() == null || !error.getSQLState().startsWith("42"));

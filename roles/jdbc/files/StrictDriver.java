@@ -34,7 +34,7 @@ import java.util.regex.Pattern;
  * Here STRICT_TRANS_TABLES is added to each mode that is set.
  *
  * <p>A refusal is a SQLIntegrityConstraintViolationException with a sentence. Hive tries any other error again for twenty seconds.
- * The server rolls back the refused statement alone, so a transaction that goes on after it cannot be committed.
+ * The server rolls back the refused statement alone, so a transaction that continues after it cannot be committed.
  *
  * <p>URLs begin with jdbc:mysql+strict: instead of jdbc:mysql:. Hive recognizes the kind of database by the word mysql in it.
  */

@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
  * A statement that fails in Tez says why in one line, instead of the diagnostics of each attempt of each task.
  *
  * <p>A failure hook. Hive has composed its message before it asks the hooks, and takes the message of a HiveException that a hook
- * throws instead (Executor.handleException). The whole of Hive's message goes to HiveServer2's journal.
+ * throws instead (Executor.handleException). The whole of Hive's message goes to HiveServer2's system log.
  */
 public final class FailureLine implements ExecuteWithHookContext {
     static final String SWITCH = "hopshive.failure.line";
@@ -136,7 +136,7 @@ public final class FailureLine implements ExecuteWithHookContext {
             name = inner == null ? found.group(2) : inner.substring(inner.lastIndexOf('.') + 1);
             rest = rest.substring(found.end());
         }
-        // Where a text without frames ends and Tez goes on.
+        // Where a text without frames ends and Tez's own text continues.
         int end = rest.indexOf("]], Vertex did not succeed");
         rest = end < 0 ? rest : rest.substring(0, end);
         return name.isEmpty() ? rest : rest.isEmpty() ? name : name + ": " + rest;

@@ -73,13 +73,14 @@ Chain = list[Entry]
 
 
 class NameNode:
-    """The active one of the NameNodes at `addresses`; any number of them, in the order of preference. Not for several threads.
+    """A client of the active one of the NameNodes at `addresses`, which are in the order of preference. Not thread-safe.
 
-    Every call asks the one that answered last, and the others if it does not answer, each at most `timeout` seconds:
-    a caller that wants to wait longer calls again. Once `identity` was asked, a NameNode of another file system is refused.
+    Every call asks the NameNode that answered last, then the others, each for at most `timeout` seconds. A caller that
+    wants to wait longer calls again. After a call of `identity`, a NameNode of another file system is refused.
 
-    All methods raise NameNodeUnavailable if none can answer now, NameNodeError if one refuses or is none at all. Paths are
-    absolute and normal, as `paths.normal` makes them; names that are no UTF-8 hold lone surrogates (surrogateescape).
+    All methods raise NameNodeUnavailable if no NameNode can answer now. They raise NameNodeError if a NameNode refuses, or
+    if a server is not a NameNode. Paths are absolute and normal, as `paths.normal` makes them. Names that are not UTF-8
+    hold lone surrogates (surrogateescape).
     """
 
     def __init__(self, addresses: Sequence[tuple[str, int]], user: str = "hdfs", timeout: float = 10.0) -> None:
@@ -117,23 +118,23 @@ class NameNode:
         return bool(self._one(self._call("setSafeMode", {1: SAFEMODE_GET, 2: 1})).number(1))
 
     def current_txid(self) -> int:
-        """The last durable transaction: what happened before the call is in the namespace, what comes later in the events.
+        """The last durable transaction: changes before the call are in the namespace, later ones come as events.
 
-        This is not getCurrentEditLogTxid, which counts what is not yet written: after a crash other edits would bear
-        those numbers. It only tells whether the edit log is open: a NameNode that becomes active has no number yet.
+        getCurrentEditLogTxid would count transactions that are not written yet: after a crash, other edits get those
+        numbers. Here it only shows whether the edit log is open: a NameNode that is becoming active has no number yet.
         """
         if self._one(self._call("getCurrentEditLogTxid")).number(1) < 0:
             raise self._unavailable("is becoming active")
         return self._edits(LARGEST_TXID).sync_txid
 
     def events(self, after_txid: int) -> EventBatches:
-        """What happened after a transaction, as far as one answer goes; ask again from its `last_txid`.
+        """The events after a transaction that fit into one answer; ask again from its `last_txid`.
 
-        Raises MissingEdits as DFSInotifyEventInputStream does, if the edits do not begin with the next transaction, and also
-        if they end before `after_txid`: then the file system was put back to an earlier state.
+        Raises MissingEdits if the edits do not begin with the next transaction, as DFSInotifyEventInputStream does. Raises
+        it too if they end before `after_txid`: then the file system was put back to an earlier state.
 
-        Costs next to nothing if there is nothing new; else the NameNode reads the segment of edits that is being written from its
-        beginning, up to 4 us a transaction: a caller that asks all the time keeps it busy.
+        A call costs next to nothing if there are no new edits. Otherwise the NameNode reads its current segment of edits
+        from the beginning, up to 4 us a transaction, so a caller that asks without a pause keeps it busy.
         """
         found = self._edits(after_txid + 1)
         if found.last_txid >= 0:

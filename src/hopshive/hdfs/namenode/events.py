@@ -1,8 +1,12 @@
-"""The NameNode's stream of events (inotify.proto): what a mirror of directories must know is decoded, the rest is counted.
+"""The NameNode's stream of events (inotify.proto): events about the place of a directory are decoded, others are counted.
 
-What InotifyFSEditLogOpTranslator makes of the edits: a directory and all below it goes with one `unlink`; a move to the trash
-is a `rename`; a rename that overwrites is one `rename` too, so whatever was at its target is gone without a further word;
-every directory that `mkdir -p` makes has its own `mkdir`. Snapshots, quotas and leases make no events.
+InotifyFSEditLogOpTranslator makes events of the edits:
+
+- A directory and everything below it goes with one `unlink`.
+- A move to the trash is a `rename`.
+- A rename that overwrites is one `rename`: what was at its target is gone without an event of its own.
+- Each directory that `mkdir -p` makes has its own `mkdir`.
+- Snapshots, quotas and leases make no events.
 """
 
 from __future__ import annotations
@@ -17,14 +21,14 @@ CREATE, RENAME, UNLINK = 0, 3, 5
 # INodeType of inotify.proto.
 DIRECTORY = 1
 
-Kind = Literal["unlink", "rename", "mkdir"]
+EventKind = Literal["unlink", "rename", "mkdir"]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """A path that came or went; `target` is where a rename leads to, else empty. `time_ms` is the NameNode's clock."""
 
-    kind: Kind
+    kind: EventKind
     txid: int
     path: str
     target: str

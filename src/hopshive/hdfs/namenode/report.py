@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 # Seconds that each NameNode may take: the work that runs beside this report must not wait for it.
 TIMEOUT = 5.0
 # Blocks of the default size: a DataNode with room for fewer is reported as nearly full.
-NEARLY = 8
+NEARLY_FULL_BLOCKS = 8
 # Seconds of silence after which a DataNode is reported. Hadoop takes one for dead after ten minutes.
-SILENT = 60.0
+SILENT_SECONDS = 60.0
 # Names that one message lists at most.
-NAMES = 5
+NAMES_LISTED = 5
 
 STATES = {0: "initializing", 1: "active", 2: "standby", 3: "observer"}
 LIVE, DEAD = 2, 3
-# DatanodeInfoProto.AdminState: one that leaves, or that an operator has taken out, is no trouble.
+# DatanodeInfoProto.AdminState: a DataNode that is being decommissioned, or was taken out, is not a problem.
 IN_SERVICE = 0
 # How getSafeModeTip begins when the disks of the NameNode have less than dfs.namenode.resource.du.reserved, and what
 # monitorHealth throws then. Without HA, monitorHealth checks nothing.
@@ -139,7 +139,7 @@ class Space:
     @property
     def low(self) -> list[DataNode]:
         """Live DataNodes that are nearly full."""
-        return [node for node in self.live if self.block_size <= node.remaining < NEARLY * self.block_size]
+        return [node for node in self.live if self.block_size <= node.remaining < NEARLY_FULL_BLOCKS * self.block_size]
 
     @property
     def problems(self) -> list[str]:
@@ -156,8 +156,9 @@ class Space:
             )
         if self.low:
             found.append(
-                f"Less than {size(NEARLY * self.block_size)} is left on {_listed([node.name for node in self.low], 'DataNode')}: "
-                "soon HDFS writes nothing there. Make room, or add DataNodes."
+                f"Less than {size(NEARLY_FULL_BLOCKS * self.block_size)} is left on "
+                f"{_listed([node.name for node in self.low], 'DataNode')}: soon HDFS writes nothing there. "
+                "Make room, or add DataNodes."
             )
         if self.dead or self.silent:
             who = _listed(self.dead + self.silent, "DataNode")
@@ -289,8 +290,8 @@ def _silent(heard: Sequence[float], now: float) -> list[bool]:
     """
     if not heard:
         return []
-    latest = max(*heard, now - SILENT)
-    return [one > 0 and latest - one > SILENT for one in heard]
+    latest = max(*heard, now - SILENT_SECONDS)
+    return [one > 0 and latest - one > SILENT_SECONDS for one in heard]
 
 
 def _datanode(info: Message) -> DataNode:
@@ -302,5 +303,5 @@ def _listed(names: Sequence[str], what: str) -> str:
     """`the DataNode a:1`, `3 DataNodes (a:1, b:1, c:1)`."""
     if len(names) == 1:
         return f"the {what} {names[0]}"
-    rest = " ..." if len(names) > NAMES else ""
-    return f"{counted(len(names), what)} ({', '.join(sorted(names)[:NAMES])}{rest})"
+    rest = " ..." if len(names) > NAMES_LISTED else ""
+    return f"{counted(len(names), what)} ({', '.join(sorted(names)[:NAMES_LISTED])}{rest})"

@@ -27,8 +27,8 @@ GREETING = b"hrpc\x09\x00\x00"
 PROTOCOL_BUFFERS, FINAL_PACKET, CONTEXT_CALL = 2, 0, -3
 # What a NameNode sends at most (ipc.maximum.response.length); the first bytes of HTTP, SSH or MariaDB read as ten times as much.
 MAX_FRAME = 128 * 1024 * 1024
-# Calls under way at once. The NameNode queues 100 for each of its handlers and then stops reading, as a socket does that
-# no process reads from: a window keeps far from both.
+# Calls under way at once. The NameNode queues 100 for each of its handlers, and then reads no more from the
+# socket, whose buffers fill up. This window stays far below both limits.
 WINDOW = 64
 
 
@@ -37,7 +37,7 @@ class NotHadoopError(Exception):
 
 
 class ConnectionLostError(Exception):
-    """No server listens, nothing came in time, or the connection ended; `stale` if that was before any answer to the call."""
+    """No server listens, no answer came in time, or the connection ended; `stale` if that was before any answer to the call."""
 
     def __init__(self, why: str, *, stale: bool = False) -> None:
         super().__init__(why)

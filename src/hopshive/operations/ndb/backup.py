@@ -2,9 +2,9 @@
 
     <directory>/BACKUP/BACKUP-<id>/BACKUP-<id>.<node>.ctl, BACKUP-<id>.<node>.log, BACKUP-<id>-0.<node>.Data
 
-With several threads for rows the same stands in BACKUP-<id>-PART-<n>-OF-<m>/ below it. A part that was found whole is
-sealed: `hopshive.json` beside the files tells what belongs to it, so that a file that was cut or lost later is noticed before
-anything is restored. Numbers of backups are the seconds since 1970, in order and never used twice, whatever became of a cluster.
+With several threads for rows, the same files lie in its subdirectories BACKUP-<id>-PART-<n>-OF-<m>/. A part that was
+found whole is sealed: `hopshive.json` beside the files lists them with their sizes, so that a file that was cut or lost
+later is noticed before a restore. A backup's number is its start in seconds since 1970: in order, and never used twice.
 """
 
 from __future__ import annotations

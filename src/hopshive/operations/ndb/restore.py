@@ -3,7 +3,7 @@
 ndb_restore makes tables and never overwrites one, so the databases are dropped before (`empty`). Then the tables are made by
 one node's part (`metadata`), each node's part gives its rows (`data`), and at the end indexes and foreign keys are made
 (`indexes`), which fail on a row that refers to nothing. Each SQL node learns of the tables by itself (`discover`).
-From `empty` on, another run continues after a step that failed: no step changes the backup.
+After a step that failed, start over with `empty`: no step changes the backup.
 """
 
 from __future__ import annotations
