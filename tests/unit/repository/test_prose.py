@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.pages import cells, form_of, of_markdown, paragraphs, sentences, too_full, too_wide
+from tests.support.playbooks import of_template, of_yaml, vague
 from tests.support.prose import PHRASES, ROOT, FileKind, Text, complaints, first_sentence, of_python
 
 if TYPE_CHECKING:
@@ -34,6 +35,18 @@ KINDS = {
             # Comments of columns are part of the schema that sites have: they change with its next version.
             "src/hopshive/consistency/tables.py",
         ),
+    ),
+    "yaml": FileKind(
+        places=("site.yml", "playbooks", "roles", "inventories", "molecule", "filter_plugins"),
+        suffix=".yml",
+        read=of_yaml,
+        form=vague,
+    ),
+    "templates": FileKind(places=("templates", "roles"), suffix=".j2", read=of_template),
+    "plugins": FileKind(
+        places=("library", "lookup_plugins", "filter_plugins", "action_plugins", "doc_fragments", "module_utils"),
+        suffix=".py",
+        read=of_python,
     ),
     "pages": FileKind(
         places=("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs"),
@@ -99,6 +112,32 @@ def test_a_long_comment_and_a_long_docstring_are_named(tmp_path: Path) -> None:
 def test_a_sentence_ends_at_its_mark() -> None:
     assert first_sentence("One `a. b` two. Three.\n\nFour") == "One `code` two."
     assert first_sentence("One\ntwo\n\nthree. Four") == "One\ntwo"
+
+
+def test_a_name_without_an_object_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.yml"
+    named = ["Watch it", "Let it look", "Begin anew", "Ask whether it answers", "Look what is there", "Copy the unit"]
+    path.write_text("".join(f"- name: {one}\n  msg: {{name: bash}}\n" for one in named))
+    assert [one.partition(";")[0] for one in vague(path)] == [
+        "tasks.yml:1: 'Watch it'",
+        "tasks.yml:3: 'Let it look'",
+        "tasks.yml:7: 'Ask whether it answers'",
+        "tasks.yml:9: 'Look what is there'",
+    ]
+
+
+def test_yaml_is_read_by_names_messages_descriptions_and_comments(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.yml"
+    path.write_text(
+        "# One\n- name: Two\n  fail:\n    msg: Three {{ four }}\n  vars: {user: nobody, description: Five}\n"
+    )
+    assert [(one.line, one.text) for one in of_yaml(path)] == [(2, "Two"), (4, "Three {}"), (5, "Five"), (1, "One")]
+
+
+def test_a_template_is_read_by_its_comments(tmp_path: Path) -> None:
+    path = tmp_path / "unit.j2"
+    path.write_text("#!/bin/sh\n# One\nuser=nobody\n{#- two\n three -#}\n")
+    assert [(one.line, one.text) for one in of_template(path)] == [(2, "One"), (4, "two\n three")]
 
 
 def test_a_page_is_read_by_its_sentences() -> None:
