@@ -191,7 +191,7 @@ def by_status(rows: pd.DataFrame) -> Groups:
 
 
 def carriers_by_month(rows: pd.DataFrame) -> Groups:
-    """Of each month: carriers that flew, their flights and miles, and the worst of their mean delays."""
+    """For each month: the carriers that flew, their flights and miles, and the worst of their mean delays."""
     return _groups(
         rows.groupby("month"),
         lambda group: (

@@ -49,7 +49,7 @@ import java.util.logging.Logger;
  *
  * <p>Its connections are those of StrictDriver, which refuse what a column cannot hold.
  *
- * <p>URLs begin with jdbc:mysql+ndb: instead of jdbc:mysql:; Hive tells the kind of database by the word mysql in it.
+ * <p>URLs begin with jdbc:mysql+ndb: instead of jdbc:mysql:; Hive recognizes the kind of database by the word mysql in it.
  */
 public final class NdbDriver implements Driver {
     private static final String OURS = "jdbc:mysql+ndb:";
@@ -174,7 +174,7 @@ public final class NdbDriver implements Driver {
         /** Whether it did and is gone; if a refused value is why, its sentence. */
         private boolean broken;
         private String refusal;
-        /** What the next connection is to be told: the last call of each method that sets something, and the SET statements. */
+        /** The settings to repeat on the next connection: the last call of each method that sets something, and the SET statements. */
         private final Map<String, Call> settings = new LinkedHashMap<>();
         private final Set<String> said = new LinkedHashSet<>();
 
@@ -374,14 +374,14 @@ public final class NdbDriver implements Driver {
             return !closed;
         }
 
-        /** A statement, which is made again on the next connection. `sql` is null if it is told when it is executed. */
+        /** A statement, which is made again on the next connection. `sql` is null if the caller gives it with the execution. */
         private final class Made implements InvocationHandler {
             private final Call making;
             private final String sql;
             private Connection on;
             private Statement statement;
             private boolean ended;
-            /** Whether it was told what cannot be told again: a batch, of which nothing may be left out, or a stream. */
+            /** Whether it has input that cannot be repeated: a batch, of which nothing may be left out, or a stream. */
             private boolean unique;
             /** The last call of each method that sets something, and for each parameter. */
             private final Map<Object, Call> settings = new LinkedHashMap<>();

@@ -75,7 +75,7 @@ class WebHdfs:
     _active: str = field(default="", init=False)
 
     def status(self, path: str) -> Status | None:
-        """GETFILESTATUS; None if nothing is there."""
+        """The status of a path (GETFILESTATUS); None if nothing is there."""
         try:
             found = self._call("GET", path, "GETFILESTATUS")["FileStatus"]
         except _Refused as error:
@@ -116,7 +116,7 @@ class WebHdfs:
             last = entries[-1]["pathSuffix"]
 
     def apply(self, operation: Operation) -> None:
-        """Do one thing."""
+        """Carry out one operation."""
         path = operation.wanted.path if isinstance(operation, Upload) else operation.path
         try:
             match operation:
@@ -170,7 +170,7 @@ class WebHdfs:
     # --- ACLs
 
     def _set_acl(self, path: str, entries: str, *, tree: bool) -> None:
-        """Directories that are made meanwhile inherit from the top, which is done first."""
+        """Add ACL entries to a directory, then with `tree` to those below: directories made meanwhile inherit the entries."""
         self._call("PUT", path, "MODIFYACLENTRIES", aclspec=entries)
         unread = self.directories(path) if tree else []
         while unread:
@@ -178,7 +178,7 @@ class WebHdfs:
             try:
                 self._call("PUT", below, "MODIFYACLENTRIES", aclspec=entries)
             except _Refused as error:
-                # It went after it was listed.
+                # The directory was deleted after it was listed.
                 if error.exception == "FileNotFoundException":
                     continue
                 raise self._sentence(below, error) from None
@@ -225,7 +225,7 @@ class WebHdfs:
         connection.blocksize = CHUNK
         parts = urllib.parse.urlsplit(url)
         try:
-            # The NameNode escapes only a part of what must be.
+            # The NameNode escapes only some of the characters that a URL must have escaped.
             target = urllib.parse.quote(f"{parts.path}?{parts.query}", safe=string.punctuation)
             connection.request(method, target, body=body, headers=headers)
             response = connection.getresponse()

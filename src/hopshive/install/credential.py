@@ -85,7 +85,7 @@ class Shell:
         return f"hadoop credential {' '.join(arguments[:2])}"
 
     def _run(self, arguments: list[str], secret: str | None = None) -> tuple[int, str]:
-        """Run it on a pseudo-terminal and answer each prompt with the secret, of which the output is cleared."""
+        """Run it on a pseudo-terminal, answer each prompt with the secret, and return the output without the secret."""
         ours, theirs = pty.openpty()
         modes = termios.tcgetattr(theirs)
         modes[3] &= ~termios.ECHO
@@ -148,7 +148,7 @@ class Change:
 
     @property
     def changed(self) -> bool:
-        """Whether there is anything."""
+        """Whether the alias or an attribute was or would be changed."""
         return self.content or self.attributes
 
 

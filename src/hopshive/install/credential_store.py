@@ -1,4 +1,4 @@
-"""A credential store on this host: its file, what it holds as far as can be told, whose it is."""
+"""A credential store on this host: its file, the record of its secrets, its owner, group and mode."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Store:
 
     @property
     def record_path(self) -> Path:
-        """Digests, 0600, beside the store."""
+        """The file with the record, beside the store, of mode 0600."""
         return self.path.with_name(f".{self.path.name}.hopshive")
 
 
@@ -79,18 +79,18 @@ class Record:
         return entry is not None and hmac.compare_digest(digest(secret, bytes.fromhex(entry["salt"])), entry["digest"])
 
     def remember(self, alias: str, secret: str) -> None:
-        """The alias has this secret now."""
+        """Note the digest of an alias's new secret, with a new salt."""
         salt = os.urandom(16)
         self.aliases[alias] = {"salt": salt.hex(), "digest": digest(secret, salt)}
 
 
 def digest(secret: str, salt: bytes) -> str:
-    """Of a secret: what tells whether it is another one, and not which."""
+    """The scrypt digest of a secret, in hex: equal for the same secret and salt, and no way back to the secret."""
     return hashlib.scrypt(secret.encode(), salt=salt, dklen=32, **_SCRYPT).hex()
 
 
 def sha256(path: Path) -> str:
-    """Of a file, in hexadecimal."""
+    """The SHA-256 of a file, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -137,7 +137,7 @@ def foreseen(before: dict[str, str], wanted: Attributes) -> dict[str, str]:
 
 
 def differing(wanted: Attributes, there: Attributes) -> bool:
-    """Whether an attribute that is wanted is another one there."""
+    """Whether the store lacks a wanted owner, group or mode."""
     return any(
         want is not None and want != have
         for want, have in ((wanted.owner, there.owner), (wanted.group, there.group), (wanted.mode, there.mode))

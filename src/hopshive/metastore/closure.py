@@ -33,7 +33,7 @@ FRESH = 60.0
 
 
 class ClosureError(Exception):
-    """The schema is not as it must be; the message is a sentence for the operator."""
+    """The schema lacks what hopshive needs; the message is a sentence for the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def _found_by(table: Table, by: str, values: Sequence[object]) -> tuple[str, Seq
 
 
 def weights(tx: Transaction, keys: Graph, owner: str, ids: Collection[int]) -> dict[int, int]:
-    """How many rows go with each of some objects, itself and its descriptor left out.
+    """The number of rows that go with each object, without the object and its descriptor.
 
     What several descriptors share is counted for the object with the lowest id.
     """

@@ -38,12 +38,12 @@ Action = Literal["none", "init", "upgrade"]
 
 
 class SchemaError(Exception):
-    """What is there cannot be brought to the wanted version; the message is a sentence for the operator."""
+    """The schema cannot be brought to the wanted version; the message is a sentence for the operator."""
 
 
 @dataclass(frozen=True)
 class SchemaState:
-    """What is in the database. `version` is empty without a row in VERSION."""
+    """The tables, version and mutex rows of the database. `version` is empty without a row in VERSION."""
 
     tables: frozenset[str] = frozenset()
     version: str = ""

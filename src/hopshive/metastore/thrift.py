@@ -20,7 +20,7 @@ MAX_LENGTH = 16 * 1024 * 1024
 
 
 class ThriftError(Exception):
-    """The other side spoke something else, or answered with an exception."""
+    """The server does not speak Thrift, or answered with an exception."""
 
 
 class TType(IntEnum):
@@ -41,7 +41,7 @@ class TType(IntEnum):
 
 
 class MessageType(IntEnum):
-    """Kinds of message."""
+    """The types of a message (TMessageType)."""
 
     CALL = 1
     REPLY = 2
@@ -53,7 +53,7 @@ Fields = Mapping[int, tuple[TType, Any]]
 
 
 class Stream(Protocol):
-    """Where messages go to and come from."""
+    """A connection that carries messages."""
 
     def write(self, data: bytes) -> None:
         """Send one whole message."""

@@ -125,7 +125,7 @@ class Catalogue:
 
     @property
     def files(self) -> Path:
-        """What was fetched, each file as it came."""
+        """The directory of the cache with the fetched files, unchanged."""
         return self.cache / "files"
 
     def _require(self, name: str) -> None:
@@ -136,7 +136,7 @@ class Catalogue:
         return python_env.load_env(self.artifacts, name.removeprefix(python_env.PREFIX), self.python_version)
 
     def _build_tools(self) -> tuple[LockedFile, ...]:
-        """They run on the controller and are pure Python: the same files for every version."""
+        """The files of the build tools, which run on the controller. They are pure Python: the same files for each version."""
         lock = read_lock(self.artifacts / "python" / python_env.BUILD_ENV / "lock.txt")
         return python_env.select_files(lock, self.python_version)
 

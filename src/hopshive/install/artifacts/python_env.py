@@ -96,9 +96,9 @@ def project_sources(project: Path) -> list[Path]:
 
 
 def select_files(lock: Iterable[LockedFile], python_version: str) -> tuple[LockedFile, ...]:
-    """Of each project the wheel that suits best, or its source archive if no wheel does.
+    """The best wheel for each project, or its source archive if no wheel fits.
 
-    Raises ArtifactError if there is neither, with the name of what to do.
+    Raises ArtifactError if a project has neither; the message says what to do.
     """
     ranks = {tag: rank for rank, tag in enumerate(host_tags(python_version))}
     best: dict[str, tuple[int, LockedFile]] = {}
