@@ -30,7 +30,7 @@ NOT_OF_THE_OBJECT = {
     "MIN_HISTORY_LEVEL": "ends with its transaction",
     "MIN_HISTORY_WRITE_ID": "ends with its transaction",
 }
-# What goes on by itself, whatever happens to any object.
+# What continues by itself, whatever happens to any object.
 NEVER_STILL = {
     "AUX_TABLE": "times of housekeeping",
     "TXNS": "every query is a transaction",
@@ -45,13 +45,13 @@ BINDING = ("PARTITION_ID", "PARENT_ID", "NAME")
 _DATABASE = re.compile(r"(\w+_)?(DB|DB_NAME|DATABASE|DATABASE_NAME)")
 _TABLE = re.compile(r"(\w+_)?(TBL|TBL_NAME|TABLE|TABLE_NAME)")
 _PARTITION = re.compile(r"(\w+_)?(PARTITION|PARTITION_NAME)")
-# Ids that no foreign key of the stock schema tells of.
+# Ids that no foreign key of the stock schema names.
 _UNTOLD = {"CDS": [("KEY_CONSTRAINTS", "PARENT_CD_ID"), ("KEY_CONSTRAINTS", "CHILD_CD_ID")]}
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """An object and all beneath it: ids by the table that gives them, and the name."""
+    """An object and all below it: ids by the table that gives them, and the name."""
 
     ids: Mapping[str, frozenset[int]]
     database: str
@@ -104,7 +104,7 @@ def footprint(warehouse: Warehouse, database: str, table: str = "", partition: s
 
 
 def leftovers(warehouse: Warehouse, of: Footprint) -> dict[str, int]:
-    """How many rows there still are that have an id of the object or its name, by `TABLE.COLUMN`; empty when it has gone."""
+    """How many rows there still are that have an id of the object or its name, by `TABLE.COLUMN`; empty when it is gone."""
     found: Counter[str] = Counter()
     schema = warehouse.database.schema
     refers: dict[str, set[tuple[str, str]]] = {kind: set(_UNTOLD.get(kind, ())) for kind in of.ids}

@@ -28,7 +28,7 @@ class OwnDatabase:
     # --- its life -------------------------------------------------------------------------------------------------
 
     def create(self) -> None:
-        """Make it anew; of one of that name before, the journal knows nothing any more."""
+        """Make it again; the journal forgets an earlier database of that name."""
         self.drop()
         self.warehouse.metastore_sql(f"DELETE FROM hopshive.journal WHERE {_JOURNALED}", self._journaled)
         self.hive("CREATE DATABASE {db}")

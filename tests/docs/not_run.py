@@ -9,7 +9,7 @@ REASONS = {
     "sudo apt-get install *": "changes this machine; .ci/run installs the same packages",
     "git clone *": "has no address to clone from",
     "make lab": "brings up a lab beside the scenario's; .ci/run deploys with the same playbooks",
-    "make lab-down*": "would remove a lab that somebody uses; the scenario ends with the same playbook",
+    "make lab-down*": "would remove a lab that is in use; the scenario ends with the same playbook",
     "make clean-cache*": "would remove the cache that the other scenarios install from",
     "make test*": "runs this test",
     "make unit*": "a stage of CI of its own",

@@ -20,7 +20,7 @@ _MARKS = ("varies", "exit", "shows", "run")
 
 @dataclass(frozen=True)
 class Command:
-    """What somebody types, and what a transcript shows of it; without `$` there is no transcript."""
+    """What a reader types, and what a transcript shows of it; without `$` there is no transcript."""
 
     line: int
     text: str

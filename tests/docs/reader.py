@@ -1,4 +1,4 @@
-"""Somebody at a terminal who follows a page on a lab, whatever its hosts are called."""
+"""A reader at a terminal who follows a page on a lab, whatever its hosts are called."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # For each command, on a machine that is busy.
 SECONDS = 240.0
-# How long a command that goes on must go on.
+# Seconds for which a command that does not end by itself must run.
 FOLLOWED = 2.0
 # Where a command runs that a page shows without its host: the first host of a group, as this user.
 PLACES = {
@@ -86,7 +86,7 @@ def shell_of(command: str) -> str | None:
 
 
 def follows(command: str) -> bool:
-    """Whether it goes on until Ctrl-C."""
+    """Whether it runs until Ctrl-C."""
     words = command.split()
     return "journalctl" in words and "-f" in words
 

@@ -27,7 +27,7 @@ class Silence(Exception):
 
 
 class Terminal:
-    """A shell's command that believes that somebody sits there."""
+    """A shell's command that believes that a person sits at the terminal."""
 
     def __init__(self, command: str, directory: str | os.PathLike[str]) -> None:
         self._command = command

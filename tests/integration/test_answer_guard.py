@@ -201,7 +201,7 @@ STATEMENTS = {
     "SELECT a, count(*) FROM kept GROUP BY ROLLUP (a)": "WITHOUT_CBO",
     "SELECT a FROM kept": "AS_IS",
     "ALTER MATERIALIZED VIEW totals REBUILD": "WITHOUT_CBO",
-    # Who reads a materialized view reads its rows, and only its making runs its text.
+    # A reader of a materialized view reads its rows, and only its making runs its text.
     "SELECT DISTINCT a FROM stored": "AS_IS",
     "ALTER MATERIALIZED VIEW stored REBUILD": "WITHOUT_INFERENCE",
     f"SELECT a, count(*) FROM t x WHERE a = 'p' OR {EXISTS} GROUP BY ROLLUP (a)": "REFUSED subquery",

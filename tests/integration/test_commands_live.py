@@ -30,10 +30,10 @@ def site(metastore: Metastore, hdfs: Hdfs, tmp_path_factory: pytest.TempPathFact
         yield found
 
 
-# The tests go on from each other: the warehouse is made once.
+# Each test begins where the one before ended: the warehouse is made once.
 
 
-def test_without_a_daemon_nobody_leads_and_nothing_is_asked_for_ever(site: Site) -> None:
+def test_without_a_daemon_no_process_leads_and_nothing_is_asked_for_ever(site: Site) -> None:
     site.write("one", lease=1)
     assert "No daemon leads" in site.run("status", code=4)
     assert "The request was withdrawn" in site.run("sync", code=4)
@@ -221,7 +221,7 @@ def test_what_the_fuse_holds_waits_for_an_approval(site: Site) -> None:
 def test_a_difference_is_found_and_settled(site: Site) -> None:
     world = site.world
     world.files.mkdir("/live/external/shop.db/stranger")
-    # As if somebody had written into the database by hand.
+    # As if an operator had written into the database by hand.
     world.metastore.execute("UPDATE SDS SET PARTITION_ID = NULL, PARENT_ID = NULL, NAME = '' WHERE SD_ID = 2")
     shown = site.run("check", code=3)
     for words in (

@@ -96,7 +96,7 @@ def test_the_checksum_beside_a_store_moves_with_it(launcher: Path, tmp_path: Pat
     assert names == {"store.jceks": 0o640, ".store.jceks.crc": 0o640, ".store.jceks.hopshive": 0o600}
 
 
-def test_a_store_that_somebody_else_changed_is_asked(launcher: Path, tmp_path: Path) -> None:
+def test_a_store_that_another_program_changed_is_asked(launcher: Path, tmp_path: Path) -> None:
     store = Store(f"localjceks://file{tmp_path}/store.jceks")
     shell = Shell([str(launcher)])
     shell.create(store.provider, ALIAS, SECRET)

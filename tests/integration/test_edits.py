@@ -115,7 +115,7 @@ def world(hadoop_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             stack.close()
 
 
-def test_journalnodes_are_restarted_one_after_the_other_and_edits_go_on(world: World) -> None:
+def test_journalnodes_are_restarted_one_after_the_other_and_edits_continue(world: World) -> None:
     for number in NUMBERS:
         world.journals.restart(number)
         world.edit()

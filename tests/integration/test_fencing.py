@@ -1,4 +1,4 @@
-"""Two daemons, of which the leader is frozen in the middle of a transaction: the other one does its work, and when it goes on
+"""Two daemons, of which the leader is frozen in the middle of a transaction: the other one does its work, and when it continues
 it writes nothing.
 
 By default it is frozen before its last look at the lease, or between that and the COMMIT, in each transaction of a removal and
@@ -56,7 +56,7 @@ class Daemons:
 
     @property
     def leader(self) -> str:
-        """Who leads now."""
+        """The process that leads now."""
         self.site.until(lambda: any(map(self.site.leads, NAMES)))
         return next(name for name in NAMES if self.site.leads(name))
 
@@ -104,7 +104,7 @@ def position(site: Site) -> int:
 
 
 def fenced(daemons: Daemons, change: Callable[[], object], done: Callable[[], bool], number: int, moment: str) -> str:
-    """Freeze the leader while it deals with a change, and let it go on when the other has done that.
+    """Freeze the leader while it deals with a change, and thaw it when the other has done that.
 
     The statement that it was frozen before; empty if it never came to that.
     """
@@ -113,7 +113,7 @@ def fenced(daemons: Daemons, change: Callable[[], object], done: Callable[[], bo
     daemons.order(old, f"{number} {moment}")
     change()
     site.until(lambda: daemons.frozen(old) or done(), PATIENCE)
-    # What nobody waits for comes last: inodes that nothing needs any more.
+    # What no client waits for comes last: inodes that nothing needs any more.
     time.sleep(0 if daemons.frozen(old) else 0.5)
     if not daemons.frozen(old):
         daemons.order(old, NEVER)

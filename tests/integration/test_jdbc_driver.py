@@ -449,7 +449,7 @@ def run(classpath: str, tmp_path: Path, program: str, *arguments: str) -> list[s
     return done.stdout.splitlines()
 
 
-def test_what_only_reads_goes_on_at_the_next_node_and_what_changes_does_not(
+def test_what_only_reads_continues_at_the_next_node_and_what_changes_does_not(
     classpath: str, mariadb: MariaDB, tmp_path: Path
 ) -> None:
     """With the settings that it had: without them Hive's quoted names would be text."""
@@ -553,7 +553,7 @@ def test_what_else_a_session_that_is_not_strict_alters_is_refused_with_a_sentenc
 def test_a_transaction_with_a_refused_value_is_not_committed_and_the_sentence_names_the_value(
     classpath: str, mariadb: MariaDB, tmp_path: Path
 ) -> None:
-    """InnoDB rolls back the one statement. What goes on after it would store the rest."""
+    """InnoDB rolls back the one statement. A client that continues would store the rest."""
     prepare(mariadb)
     mariadb.execute("CREATE TABLE driven.named (n INT, k VARCHAR(4), v VARCHAR(4)) CHARACTER SET utf8mb4")
     url = f"jdbc:mysql+strict://127.0.0.1:{mariadb.port}/driven{OPTIONS}&rewriteBatchedStatements=true"

@@ -27,7 +27,7 @@ UPGRADE: dict[str, Any] = {"__metastore_schema": {"action": "upgrade"}}
         (UPGRADE | {"__metastore_brought": {"action": "upgrade"}}, True),
     ],
 )
-def test_no_metastore_is_started_beneath_a_half_upgraded_schema(
+def test_no_metastore_is_started_on_a_half_upgraded_schema(
     first: dict[str, Any], restarted: bool, tmp_path: Path
 ) -> None:
     (handler,) = yaml.safe_load(HANDLERS.read_text())

@@ -71,7 +71,7 @@ def test_a_file_system_that_is_well_has_no_problem(hdfs: Hdfs) -> None:
     assert exit_code(status(found)) == 0
 
 
-def test_a_safe_mode_that_somebody_wanted_is_told_and_waits_for_nobody(hdfs: Hdfs) -> None:
+def test_a_safe_mode_that_an_operator_wanted_is_reported(hdfs: Hdfs) -> None:
     with connect(hdfs) as namenode:
         namenode._one(namenode._call("setSafeMode", {1: SAFEMODE_ENTER}))
         try:
@@ -152,7 +152,7 @@ def test_a_leader_shows_and_logs_it_once(full: list[tuple[str, int]], caplog: py
     assert len([record for record in caplog.records if "ran out of space" in record.message]) == 1
 
 
-def test_a_leader_that_reaches_no_namenode_goes_on() -> None:
+def test_a_leader_that_reaches_no_namenode_continues() -> None:
     metrics = Metrics()
     work = ReportWork(Config(hdfs=HdfsConfig(namenodes=["127.0.0.1:1"])), metrics)
     assert not work.step()

@@ -46,7 +46,7 @@ class Site:
         self.groups = groups()
 
     def run(self, *arguments: str, playbook: str = "site.yml") -> tuple[bool, str]:
-        """Whether the playbook went on to its change, and what it printed."""
+        """Whether the playbook came to its change, and what it printed."""
         inventory = {"hopshive": {"children": self.groups, "vars": self.variables}}
         (self.directory / "hosts.yml").write_text(yaml.safe_dump(inventory))
         (self.directory / "site.yml").write_text(PLAYBOOK)
@@ -354,7 +354,7 @@ def test_the_example_for_production_lacks_nothing_but_its_passwords(production: 
     assert "put one of your own into prod/group_vars/all/vault.yml" in output
 
 
-def test_the_example_for_production_with_its_passwords_goes_on_to_its_hosts(production: Site) -> None:
+def test_the_example_for_production_with_its_passwords_reaches_its_hosts(production: Site) -> None:
     local = {"ansible_connection": "local", "ansible_become": False, "preflight_disk_mb": 10**9}
     vault = {"vault_metastore_database_password": PASSWORD, "vault_cleaner_db_password": PASSWORD}
     variables = json.dumps({**local, **vault})

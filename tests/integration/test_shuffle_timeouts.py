@@ -42,7 +42,7 @@ class Probe {
 
 
 def given_up(products: Path, hadoop: Path, directory: Path, settings: dict[str, object]) -> float:
-    """The seconds after which nobody at a port is taken for gone; more than 20 end the test with TimeoutExpired."""
+    """The seconds after which a silent port is taken for gone; more than 20 end the test with TimeoutExpired."""
     require_java_compiler()
     source = directory / "Probe.java"
     source.write_text(PROBE)

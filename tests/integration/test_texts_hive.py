@@ -66,7 +66,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
         yield Warehouse(rig, metastore, hive, stack.enter_context(rig.client(port)))
 
 
-# The tests go on from each other: the servers are started once.
+# Each test begins where the one before ended: the servers are started once.
 
 
 def test_what_is_not_there_is_said_to_be_so_in_any_script(warehouse: Warehouse) -> None:
@@ -228,7 +228,7 @@ def test_no_statement_of_hive_compares_two_character_sets(warehouse: Warehouse) 
                 try:
                     cursor.execute(f"EXPLAIN EXTENDED {text}")
                 except pymysql.MySQLError:
-                    # Cut in a text with a semicolon, or about a row that has gone.
+                    # Cut in a text with a semicolon, or about a row that is gone.
                     continue
                 asked += 1
                 cursor.execute("SHOW WARNINGS")

@@ -116,7 +116,7 @@ def test_a_text_that_just_fits_is_what_was_typed(warehouse: Warehouse) -> None:
     assert column in "".join(str(row) for row in warehouse.hive.execute("DESCRIBE fits"))
 
 
-def test_hives_own_sql_is_asked_in_strict_sessions_and_goes_on(warehouse: Warehouse) -> None:
+def test_hives_own_sql_is_asked_in_strict_sessions_and_continues(warehouse: Warehouse) -> None:
     """Locks, a transaction, a compaction, statistics."""
     (server,) = warehouse.site.nodes
     server.execute("SET GLOBAL log_output = 'TABLE'", "SET GLOBAL general_log = 1")

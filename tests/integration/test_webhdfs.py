@@ -43,7 +43,7 @@ def test_a_round_trip_works_as_soon_as_there_is_a_datanode_and_leaves_nothing(hd
     assert names(client) == before
 
 
-def test_a_round_trip_where_nobody_may_write_is_a_sentence(hdfs: Hdfs) -> None:
+def test_a_round_trip_without_the_right_to_write_is_a_sentence(hdfs: Hdfs) -> None:
     result = run_module("hopshive_hdfs_check", {"url": hdfs.url, "user": "nobody"})
     assert "does not let the user nobody" in result["msg"]
     result = run_module("hopshive_hdfs_check", {"url": hdfs.url, "user": hdfs.user, "directory": "/none"})

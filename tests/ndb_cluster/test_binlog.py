@@ -36,7 +36,7 @@ NAME = "metastore"
 NAMES = own_names(NAME)
 URIS = ["hdfs://nn:8020"]
 CONFIG = Config(source="hopsfs", hdfs=HdfsConfig(uris=URIS))
-# As HopsFS makes it, but for columns that nobody here reads.
+# As HopsFS makes it, but for columns that no test reads.
 INODES = """
 CREATE TABLE {inodes} (
   partition_id bigint NOT NULL,
@@ -122,7 +122,7 @@ class World:
                 follower.step()
 
     def collect(self) -> None:
-        """What candidates tell of, with a clock that stands still: there is no sweep."""
+        """What candidates lead to, with a clock that stands still: there is no sweep."""
         collector = Collector(CONFIG, self.database, None, self.metrics, Clock())
         while self.candidates():
             collector._look = 0.0
@@ -157,7 +157,7 @@ def following(world: World, database: Database | None = None) -> Iterator[Follow
 
 
 def of(*numbers: int) -> set[tuple[str, int]]:
-    """What a deleted table tells of."""
+    """What the binary log says of a deleted table."""
     kinds = ("SDS", "CDS", "SERDES", "SKEWED_STRING_LIST", "MV_CREATION_METADATA")
     return {(kind, number) for kind in kinds for number in numbers}
 
@@ -225,7 +225,7 @@ def test_a_log_that_was_purged_is_followed_from_its_end_after_a_sweep(world: Wor
 
 
 def test_another_node_is_followed_after_a_sweep_and_the_first_one_stays_the_first(world: World, cluster: Ndb) -> None:
-    """Places are sockets here, so a node that is away is one whose socket nobody listens on."""
+    """Places are sockets here, so a node that is away is one whose socket no process listens on."""
     first, second = (node.port for node in cluster.sql)
     for node in cluster.sql:
         node.execute("CREATE USER IF NOT EXISTS ann@'%' IDENTIFIED BY 'x'", "GRANT ALL ON *.* TO ann@'%'")
@@ -237,7 +237,7 @@ def test_another_node_is_followed_after_a_sweep_and_the_first_one_stays_the_firs
     world.table(102)
     with following(world, Database(server, NAMES)):
         pass
-    # Another daemon has the other node first, and goes on with that of its predecessor.
+    # Another daemon has the other node first, and continues with that of its predecessor.
     turned = replace(server, port=second, others=(("127.0.0.1", first),))
     with following(world, Database(turned, NAMES)) as follower:
         world.delete(101)

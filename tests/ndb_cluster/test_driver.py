@@ -1,4 +1,4 @@
-"""Transactions whose data node or SQL node ends: those that only read go on."""
+"""Transactions whose data node or SQL node ends: those that only read continue."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Probe {
 }
 """
 
-# Goes on after a statement that failed: with Connector/J alone, then with the driver before it.
+# Continues after a statement that failed: with Connector/J alone, then with the driver before it.
 FAILED = """
 import java.sql.*;
 
@@ -173,7 +173,7 @@ def test_who_only_reads_does_not_notice_the_end_of_an_sql_node(cluster: Ndb, cla
     assert cluster.sql[1].execute("SELECT COUNT(*) FROM driven.t WHERE n = 1") == [(0,)]
 
 
-def test_who_goes_on_in_a_transaction_that_the_server_ended_is_told(
+def test_a_client_that_continues_a_transaction_that_the_server_ended_is_told(
     cluster: Ndb, classpath: str, tmp_path: Path
 ) -> None:
     """By itself NDB says that it committed what it has rolled back, after a lock that was not had and after a double key."""

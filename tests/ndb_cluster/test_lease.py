@@ -57,7 +57,7 @@ def acquired(lease: Lease) -> Term:
 
 
 @pytest.mark.wall_time
-def test_a_leader_that_hangs_before_its_commit_holds_up_nobody_at_another_node(servers: list[Server]) -> None:
+def test_a_leader_that_hangs_before_its_commit_holds_up_no_session_at_another_node(servers: list[Server]) -> None:
     former = acquired(Lease(servers[0], NAMES, "one", SECONDS))
     database = former.database()
     with pytest.raises((LostLease, DatabaseError)), database.transaction() as tx:

@@ -1,4 +1,4 @@
-"""Rows that somebody has locked, on a server that cannot skip them."""
+"""Rows that another session has locked, on a server that cannot skip them."""
 
 from __future__ import annotations
 

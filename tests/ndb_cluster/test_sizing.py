@@ -68,7 +68,7 @@ def stock(cluster: Ndb, hive_home: Path) -> Metastore:
 
 
 def test_the_role_counts_what_the_cluster_counts(cluster: Ndb, stock: Metastore) -> None:
-    """Another schema, of Hive or of ours, is to be counted anew: roles/ndb_management/vars/main.yml."""
+    """Another schema, of Hive or of ours, has to be counted again: roles/ndb_management/vars/main.yml."""
     # Hive's own has more tables, since each TEXT column has one of its own.
     before = counted(cluster)
     schema.apply(stock.server, stock.names)

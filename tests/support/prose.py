@@ -142,6 +142,17 @@ def of_python(path: Path) -> Iterator[Text]:
     yield from _strings(ast.parse(source), file)
 
 
+def of_tests(path: Path) -> Iterator[Text]:
+    """The comments and docstrings of a module of tests, and the names of its tests; other strings are what tests work on."""
+    source, file = path.read_text(), str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+    tree = ast.parse(source)
+    yield from _comments(source, file)
+    yield from (text for text in _strings(tree, file) if text.limit is not None)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield Text(file, node.lineno, node.name.removeprefix("test_").replace("_", " "))
+
+
 def of_lines(path: Path, comment: str = "#") -> Iterator[Text]:
     """Comments of a file whose comments are lines that begin with `comment`."""
     for number, line in enumerate(path.read_text().splitlines(), 1):

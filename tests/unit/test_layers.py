@@ -92,7 +92,7 @@ def imports() -> tuple[Import, ...]:
 
 
 def layer(module: str) -> str:
-    """`hdfs` of hopshive.hdfs.paths; empty for hopshive itself, which anybody may import."""
+    """`hdfs` of hopshive.hdfs.paths; empty for hopshive itself, which any package may import."""
     return [*module.split("."), ""][1]
 
 

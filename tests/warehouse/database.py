@@ -58,7 +58,7 @@ class MetastoreDatabase:
         self._relay: subprocess.Popen[bytes] | None = None
 
     def execute(self, sql: str, arguments: Sequence[object] = ()) -> list[Row]:
-        """Run a statement; its rows. Raises pymysql.MySQLError: tried once more if a connection from before was lost."""
+        """Run a statement; its rows. Raises pymysql.MySQLError: tried again if a connection from before was lost."""
         kept = self._connection is not None
         try:
             return self._execute(sql, arguments)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.warehouse.hosts import Host
 
 SUPERUSER = "hdfs"
-# Who owns what Hive writes; a directory that it did not make itself must let it in.
+# The owner of what Hive writes; a directory that it did not make itself must let it in.
 HIVE = "hive"
 
 
@@ -110,7 +110,7 @@ class Hdfs:
         self.chown(path, user)
 
     def chown(self, path: str, owner: str, group: str = "hadoop") -> None:
-        """Give a path to somebody."""
+        """Give a path to another user."""
         self._call("PUT", path, "SETOWNER", owner=owner, group=group)
 
     def chmod(self, path: str, mode: str) -> None:
@@ -123,7 +123,7 @@ class Hdfs:
         self._call("PUT", path, "MODIFYACLENTRIES", aclspec=",".join(entries))
 
     def write(self, path: str, content: bytes, user: str = HIVE) -> None:
-        """Write a file anew."""
+        """Write a file again."""
         where = self._call("PUT", path, "CREATE", noredirect="true", overwrite="true")["Location"]
         parts = urllib.parse.urlsplit(where)
         address = self._addresses.get(parts.hostname or "", parts.hostname)
@@ -136,7 +136,7 @@ class Hdfs:
         self.chown(path, user)
 
     def delete(self, path: str, skip_trash: bool = True) -> str:
-        """Delete something with all beneath it; with the trash, the place there is returned. Raises HdfsError."""
+        """Delete something with all below it; with the trash, the place there is returned. Raises HdfsError."""
         if skip_trash:
             if not self._call("DELETE", path, "DELETE", recursive="true")["boolean"]:
                 raise HdfsError("FileNotFoundException", f"{path} is not there")
@@ -231,7 +231,7 @@ class Hdfs:
                 time.sleep(0.2)
 
     def touch(self) -> None:
-        """An event that concerns nobody."""
+        """An event that concerns no table."""
         probe = f"/tmp/hopshive-driver-{time.time_ns()}"  # noqa: S108 - a directory on HDFS
         self._call("PUT", probe, "MKDIRS")
         self._call("DELETE", probe, "DELETE")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STATE = "hopshive"
 # Seconds between two looks while waiting.
 POLL = 0.05
-# A position that nothing moves is not written at once; after so many seconds something that concerns nobody happens.
+# A position that nothing moves is not written at once; after so many seconds an event that concerns no table happens.
 NUDGE = 0.5
 # What must be nothing at a quiet point, and what that means.
 QUIET = {
@@ -119,7 +119,7 @@ class Warehouse:
         raise LookupError(f"{host} is not in the group cleaner")
 
     def leader(self) -> str | None:
-        """The name of the daemon that leads, None if the lease has run out or nobody has taken it yet."""
+        """The name of the daemon that leads, None if the lease has run out or no process has taken it yet."""
         rows = self.metastore_sql(f"SELECT holder FROM {STATE}.lease WHERE id = 1 AND expires > UTC_TIMESTAMP(6)")
         return str(rows[0][0]) if rows and rows[0][0] else None
 

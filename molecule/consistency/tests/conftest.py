@@ -44,7 +44,7 @@ def own_database(warehouse: Warehouse, request: pytest.FixtureRequest) -> Iterat
 
 @pytest.fixture
 def an_empty_elsewhere(warehouse: Warehouse) -> Iterator[None]:
-    """A directory that is no database's, and that nobody's metadata knows."""
+    """A directory of no database, which no metadata knows."""
     warehouse.hdfs.mkdir(ELSEWHERE)
     yield
     warehouse.hdfs.delete(ELSEWHERE)

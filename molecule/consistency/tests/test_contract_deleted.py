@@ -1,4 +1,4 @@
-"""The directory of a partition, a table or a database is deleted or moved to the trash: the object goes with all beneath it."""
+"""The directory of a partition, a table or a database is deleted or moved to the trash: the object goes with all below it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_with_its_directory_for_external_tables_a_database_loses_these_only(db: 
     assert db.leftovers(whole) == {}
 
 
-def test_a_directory_above_partitions_takes_those_beneath_it(db: OwnDatabase) -> None:
+def test_a_directory_above_partitions_takes_those_below_it(db: OwnDatabase) -> None:
     db.hive(
         "CREATE EXTERNAL TABLE {db}.t (a INT) PARTITIONED BY (day STRING, hour INT) STORED AS ORC",
         "INSERT INTO {db}.t VALUES (1, 'mon', 1), (2, 'mon', 2), (3, 'tue', 1)",

@@ -1,4 +1,4 @@
-"""What nobody wants is held: the whole warehouse gone or moved; and while the NameNode cannot answer, nothing is removed."""
+"""What no user can have meant is held, such as the loss of the whole warehouse. Without a NameNode nothing is removed."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class TestUndo:
 
 @pytest.mark.usefixtures("patient")
 class TestTheNameNode:
-    """Nobody who can be asked: nothing is removed; afterwards it is, if it is true then."""
+    """Without a NameNode that answers nothing is removed; afterwards it is, if the directory is gone then."""
 
     def test_in_safe_mode_nothing_is_removed(self, db: OwnDatabase) -> None:
         db.hive(f"CREATE TABLE {{db}}.t (a INT) {ACID}", f"CREATE TABLE {{db}}.kept (a INT) {ACID}")

@@ -26,7 +26,7 @@ def test_a_directory_without_metadata_is_reported_and_left_alone(db: OwnDatabase
         except HiveError as error:
             answers.append(str(error))
 
-    # The metastore makes the directory, then wants to write how the table's files are read, into a table that somebody holds.
+    # The metastore makes the directory, then wants to write into a table that another session holds.
     holder = MetastoreDatabase(warehouse.lab)
     holder.execute("LOCK TABLES SERDES WRITE")
     statement = threading.Thread(target=create)
@@ -47,7 +47,7 @@ def test_a_directory_without_metadata_is_reported_and_left_alone(db: OwnDatabase
     assert not statement.is_alive()
     session.close()
     warehouse.session.wait()
-    # Nobody could end its transaction: without this it holds its locks for five minutes more.
+    # No process could end its transaction: without this it holds its locks for five minutes more.
     for (txn,) in warehouse.metastore_sql("SELECT DISTINCT HL_TXNID FROM HIVE_LOCKS WHERE HL_DB = %s", (db.name,)):
         db.hive(f"ABORT TRANSACTIONS {txn}")
     assert answers != ["created"]
@@ -55,7 +55,7 @@ def test_a_directory_without_metadata_is_reported_and_left_alone(db: OwnDatabase
     assert db.tables() == []
     assert warehouse.hdfs.exists(path)
     assert db.told() == [("no metadata", path)]
-    # With --fix neither: nobody deletes data.
+    # With --fix neither: hopshive deletes no data.
     warehouse.cleaners[0].command("check", "--fix", check=False)
     assert warehouse.hdfs.exists(path)
     db.hive("CREATE EXTERNAL TABLE {db}.t (a INT) STORED AS ORC", "INSERT INTO {db}.t VALUES (1)")

@@ -104,7 +104,7 @@ def test_a_table_gets_another_location(db: OwnDatabase) -> None:
     whole(db, "t", [])
     assert db.path("t") == new
     db.hive("INSERT INTO {db}.t VALUES (3)")
-    # Its former directory is nobody's business any more.
+    # Its former directory no longer matters.
     db.warehouse.hdfs.delete(old)
     whole(db, "t", [(3,)])
 

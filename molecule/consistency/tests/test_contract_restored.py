@@ -171,7 +171,7 @@ def test_of_a_directory_and_its_replacement_the_first_that_returns_has_the_metad
     with_table(db, "external")
     before, path = metadata(db.warehouse, ignore=WRITE_IDS), db.path("t", "p=1")
     places = []
-    # Nobody looks in between.
+    # No client looks in between.
     for cleaner in db.warehouse.cleaners:
         cleaner.stop()
     try:
@@ -210,7 +210,7 @@ def test_a_partition_that_spark_overwrote_and_that_went_at_once_comes_back(db: O
     assert db.spark_rows("t") == [(2, 2), (10, 1)]
 
 
-def test_partitions_that_were_made_and_deleted_while_nobody_led_come_back_with_their_table(db: OwnDatabase) -> None:
+def test_partitions_that_were_made_and_deleted_without_a_leader_come_back_with_their_table(db: OwnDatabase) -> None:
     with_table(db, "external")
     for cleaner in db.warehouse.cleaners:
         cleaner.stop()
@@ -226,7 +226,7 @@ def test_partitions_that_were_made_and_deleted_while_nobody_led_come_back_with_t
     assert db.tables() == []
     leader = db.warehouse.leading()
     assert leader is not None
-    # Another one leads, or the same anew.
+    # Another process leads, or the same one again.
     leader.kill()
     db.warehouse.hdfs.restore_from_trash(path)
     db.warehouse.wait_leader()

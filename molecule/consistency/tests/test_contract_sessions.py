@@ -45,7 +45,7 @@ def test_hive_finds_no_table_in_the_next_statement(db: OwnDatabase, other: HiveS
         assert refused.value.state == "42S02"
         with pytest.raises(HiveError, match="Table not found"):
             session.execute(f"INSERT INTO {db.name}.t VALUES (2)")
-    # Nobody has made its directory again.
+    # No client has made its directory again.
     assert db.tables() == []
 
 

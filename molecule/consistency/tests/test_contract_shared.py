@@ -71,7 +71,7 @@ def test_a_partition_outside_of_its_table_follows(db: OwnDatabase, what: str) ->
         assert db.partitions("t") == ["p=2"]
         assert db.rows("t") == db.spark_rows("t") == [(2, 2)]
     else:
-        # It is the table's all the same: it goes with it, and its directory stays, nobody's now.
+        # It is the table's all the same: it goes with it, and its directory stays, without an owner now.
         gone = db.footprint("t")
         db.warehouse.hdfs.delete(db.path("t"))
         db.warehouse.wait_quiet()

@@ -63,7 +63,7 @@ def test_brought_back_it_reads_writes_and_compacts(db: OwnDatabase, form: str) -
     assert db.is_bound("t")
 
 
-def test_made_again_under_the_same_name_it_knows_nothing_of_the_former(db: OwnDatabase) -> None:
+def test_made_again_under_the_same_name_it_has_nothing_of_the_former(db: OwnDatabase) -> None:
     with_deltas(db, "table")
     former = db.footprint("t")
     db.warehouse.hdfs.delete(db.path("t"))
@@ -79,7 +79,7 @@ def test_made_again_under_the_same_name_it_knows_nothing_of_the_former(db: OwnDa
     assert db.rows("t", "a, b") == [(8, "x")]
 
 
-def test_a_partition_made_again_under_the_same_name_knows_nothing_of_the_former(db: OwnDatabase) -> None:
+def test_a_partition_made_again_under_the_same_name_has_nothing_of_the_former(db: OwnDatabase) -> None:
     with_deltas(db, "partitioned")
     former = db.footprint("t", "p=1")
     db.warehouse.hdfs.delete(db.path("t", "p=1"))

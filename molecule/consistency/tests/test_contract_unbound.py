@@ -28,7 +28,7 @@ def test_a_view_is_never_bound_nor_removed(db: OwnDatabase) -> None:
     db.warehouse.cleaners[0].command("sync")
     db.warehouse.wait_quiet()
     assert db.tables() == ["v"]
-    # Over a table that was made anew it answers as before.
+    # Over a table that was made again it answers as before.
     db.hive(f"CREATE TABLE {{db}}.t (a INT) {ACID}", "INSERT INTO {db}.t VALUES (2)")
     assert db.rows("v") == [(2,)]
 
@@ -62,7 +62,7 @@ def test_what_lies_on_another_file_system_is_never_bound_nor_removed(db: OwnData
 
 @pytest.mark.usefixtures("an_empty_elsewhere")
 def test_a_table_that_only_spark_can_read_stays(db: OwnDatabase) -> None:
-    # Hive is told of another directory, which Spark has it make and deletes at once.
+    # Hive learns of another directory, which Spark has it make and deletes at once.
     db.spark(f"CREATE TABLE {{db}}.t (a INT) USING csv LOCATION '{ELSEWHERE}/t'", "INSERT INTO {db}.t VALUES (1), (2)")
     db.warehouse.wait_quiet()
     assert db.location("t").endswith("/t-__PLACEHOLDER__")

@@ -1,4 +1,4 @@
-"""An application master of Tez that is killed: what HiveServer2 acknowledges is there, and nobody waits for long."""
+"""An application master of Tez that is killed: what HiveServer2 acknowledges is there, and no client waits for long."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_what_is_acknowledged_is_there(address: str) -> None:
         begin = time.monotonic()
         insert(address, number, sleeping(SLEEPS, number), acknowledged)
         killer.join()
-        # Killed while it ran: an INSERT that is acknowledged has slept once more.
+        # Killed while it ran: an INSERT that is acknowledged has slept again.
         assert number not in acknowledged or time.monotonic() - begin > SLEEPS
     assert killed == [True] * (2 * ROUNDS)
     session = HiveSession(address)

@@ -207,7 +207,7 @@ def test_an_empty_array_of_spark_is_empty_to_hive(host: Any) -> None:
         beeline(host, "DROP TABLE nested")
 
 
-def test_nobody_else_writes_in_the_warehouse(host: Any) -> None:
+def test_no_other_account_writes_in_the_warehouse(host: Any) -> None:
     for place in ("managed", "external"):
         result = host.run(f"HADOOP_USER_NAME=mallory hdfs dfs -mkdir /warehouse/hopshive/{place}/mallory")
         assert result.rc == 1

@@ -29,7 +29,7 @@ DATABASE = "cut_off"
 PORT = 9083
 # Seconds in which a metastore that was killed answers again, and in which an HDFS client has found its NameNode again.
 BACK = 90.0
-# Between two looks at a lock that NDB lets nobody wait for longer than 1.2 s, in seconds.
+# Seconds between two looks at a lock. NDB lets no client wait for one longer than 1.2 s.
 AGAIN = 0.1
 # They begin together: with a pool of fewer connections than that, all of them would wait in vain (cluster_database_pool_size).
 CLIENTS = 16
@@ -121,7 +121,7 @@ def dropped_without_namenodes(site: Site, host: Host, table: str, number: int) -
 
 
 def waits_for(database: MetastoreDatabase, descriptor: int) -> bool:
-    """Whether somebody is about to change a storage descriptor, or to delete it."""
+    """Whether a session is about to change a storage descriptor, or to delete it."""
     statements = [str(row[7]) for row in database.execute("SHOW FULL PROCESSLIST")]
     return any(text.startswith(("UPDATE", "DELETE")) and text.endswith(f"`SD_ID`={descriptor}") for text in statements)
 

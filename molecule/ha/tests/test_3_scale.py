@@ -24,7 +24,7 @@ def test_a_replica_and_workers_are_added_and_leave_again(
 ) -> None:
     one, three = site.lab.group("namenode")[0], site.lab.one("client")
     added = {"metastore": three, "nodemanager": one}
-    # All nodes of NDB Cluster are told of a new one.
+    # All nodes of NDB Cluster learn of a new one.
     limit = ("--limit", f"{one.name},{three.name}")
     if site.lab.group("ndb_sql"):
         added["ndb_sql"] = three

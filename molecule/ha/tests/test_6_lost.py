@@ -73,7 +73,7 @@ def test_an_sql_node_comes_back_where_another_process_has_its_number(site: Site)
 
 @pytest.mark.long
 def test_a_data_node_that_starts_outlives_the_management_node(site: Site) -> None:
-    """Without that one nobody can say whether the data node takes part, and nobody arbitrates: its end would be the cluster's."""
+    """Without that node no node arbitrates, so the end of the data node would be the end of the cluster."""
     node, host = data_node(site)
     management = site.service("ndb_management", site.lab.group("ndb_management")[0])
     try:

@@ -48,7 +48,7 @@ def test_a_new_cluster_may_be_anything() -> None:
     assert ndb_conflicts(BEFORE, "") == []
 
 
-def test_a_configuration_that_somebody_changed_by_hand_is_read() -> None:
+def test_a_configuration_that_was_changed_by_hand_is_read() -> None:
     by_hand = BEFORE + "[NDBD]\nHostname=c\nId=13\n\n[ndbd]\nId : 14\n hostname : d\n"
     four = {"a": 11, "b": 12, "c": 13, "d": 14}
     assert ndb_conflicts(config(four, {"a": 101, "b": 102}), by_hand) == []

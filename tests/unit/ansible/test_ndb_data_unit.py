@@ -37,7 +37,7 @@ def _exit_code(pid: int, said: int) -> int:
 
 @pytest.mark.parametrize("said", [0, 3])
 def test_a_node_whose_process_may_not_be_signalled_yet_is_waited_for(said: int) -> None:
-    # Root's, whoever runs the tests.
+    # Root's, also if another user runs the tests.
     assert _exit_code(1, said) == 0
 
 

@@ -96,7 +96,7 @@ def test_who_takes_in_an_entry_point_gives_it_what_it_requires(path: Path, optio
         f"{relative(importer)}: {name}"
         for importer, task in importers_of(path)
         for name in required - defaults - set(task["vars"])
-        # Who passes on what it was given itself.
+        # A role that passes on what it was given itself.
         if name not in importer.read_text()
     }
     assert not missing

@@ -39,7 +39,7 @@ NO_DEFAULT = {"cluster_metastore_database_password", "cluster_cleaner_db_passwor
 
 @functools.cache
 def parsed(path: Path) -> Any:
-    """What is in a file. Nobody may change it."""
+    """What is in a file. No test may change it."""
     return yaml.load(path.read_text(), Loader)  # noqa: S506 a SafeLoader
 
 
@@ -270,7 +270,7 @@ def test_no_task_ignores_errors(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [*TASK_FILES, *PLAYBOOKS], ids=relative)
-def test_a_task_that_goes_on_without_a_host_does_not_end_the_run(path: Path) -> None:
+def test_a_task_that_continues_without_a_host_does_not_end_the_run(path: Path) -> None:
     """Where the play, the task or run_once makes errors fatal, Ansible ends the run at an unreachable host, ignored or not.
 
     A container that is down does not show it: the connection through Docker fails, and only ssh says unreachable.

@@ -105,7 +105,7 @@ def etc() -> Iterator[Path]:
 
 
 def close(path: Path) -> str:
-    """Let only a group in that this process is not in as `nobody`; its name."""
+    """Let only a group in that this process, under another user, is not in; its name."""
     if os.geteuid() == 0:
         os.chown(path, 0, 1)
     path.chmod(0o050 if path.is_dir() else 0o060)

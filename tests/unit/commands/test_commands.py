@@ -68,7 +68,7 @@ def run(path: Path, *arguments: str, code: int = 0) -> str:
 
 @pytest.fixture
 def led(world: MirrorWorld) -> Iterator[None]:
-    """Somebody leads, and does nothing."""
+    """Another process leads, and does nothing."""
     world.metastore.execute(
         "REPLACE INTO {state}.lease (id, holder, epoch, expires, connections)"
         " VALUES (1, 'one', 1, UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, '')"
@@ -115,7 +115,9 @@ def test_what_the_leader_refuses_is_said_as_each_error_is(
     assert (done.exit_code, set(done.stderr.splitlines())) == (code, {"Error: It was refused."})
 
 
-def test_a_request_that_nobody_begins_while_the_namenode_is_away_is_withdrawn(world: MirrorWorld, path: Path) -> None:
+def test_a_request_that_no_leader_begins_while_the_namenode_is_away_is_withdrawn(
+    world: MirrorWorld, path: Path
+) -> None:
     """A leader without a NameNode begins nothing, and is a leader all the same."""
     away = write(world, path, lease=1, hdfs={"uris": [world.uri], "namenodes": ["127.0.0.1:1"]})
     world.metastore.execute(
@@ -229,13 +231,17 @@ def test_undo_of_what_was_moved_says_where_it_lies(path: Path, table: str, moved
 
 
 @pytest.mark.usefixtures("table")
-def test_wait_ends_with_4_when_nobody_leads(world: MirrorWorld, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wait_ends_with_4_when_no_process_leads(
+    world: MirrorWorld, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(wait, "PATIENCE_LEASES", 0)
     world.metastore.execute("DELETE FROM {state}.lease", "UPDATE {state}.position SET txid = 1")
     assert "No daemon has led for 0 s. Is the unit hopshive-cleaner running?" in run(path, "wait", code=4)
 
 
-def test_wait_that_ends_before_its_patience_says_that_nobody_leads(world: MirrorWorld, path: Path, table: str) -> None:
+def test_wait_that_ends_before_its_patience_says_that_no_process_leads(
+    world: MirrorWorld, path: Path, table: str
+) -> None:
     world.metastore.execute("DELETE FROM {state}.lease", "UPDATE {state}.position SET txid = 1")
     assert "No daemon has led for 0 s." in run(path, "wait", "--timeout", "0", code=4)
     assert world.namenode.entry(table) is not None
@@ -292,7 +298,7 @@ def held(world: MirrorWorld, table: str) -> str:
 
 
 def at_terminal(path: Path, typed: str) -> tuple[int, str]:
-    """`hopshive approve` at a terminal, where somebody types when asked; its exit code, and all that was shown."""
+    """`hopshive approve` at a terminal, where a person types when asked; its exit code, and all that was shown."""
     command = shlex.join([sys.executable, "-m", "hopshive.cli", "approve", "--config", str(path)])
     with Terminal(command, ROOT) as terminal:
         terminal.expect(r"Continue\?", 30)
@@ -316,7 +322,7 @@ def test_approve_at_a_terminal_shows_what_goes_and_takes_no_for_an_answer(
     nothing_was_approved(world)
 
 
-def test_approve_without_a_terminal_asks_nobody_and_takes_nothing(world: MirrorWorld, path: Path, held: str) -> None:
+def test_approve_without_a_terminal_does_not_ask_and_takes_nothing(world: MirrorWorld, path: Path, held: str) -> None:
     said = run(path, "approve", code=2)
     assert "There is no terminal to ask at. Name each PATH, or give --yes to approve all." in said
     assert held in run(path, "approve", "--dry-run")
@@ -380,7 +386,7 @@ def leading(world: MirrorWorld, automatic: bool) -> Iterator[None]:
 
 
 def undo(world: MirrorWorld, path: Path, *arguments: str, automatic: bool, code: int = 0) -> str:
-    """`hopshive undo` of the newest removal, while somebody leads."""
+    """`hopshive undo` of the newest removal, while another process leads."""
     write(world, path, lease=20, journal={"automatic": automatic})
     ((number,),) = world.metastore.execute("SELECT MAX(id) FROM {state}.removal")
     with leading(world, automatic):
@@ -469,7 +475,7 @@ def test_undo_of_what_is_back_already_names_the_removal(world: MirrorWorld, path
     assert refused(path, "--path", table) == f"Error: Nothing of {table} {back} {AGAIN} {look}"
 
 
-def test_undo_of_a_removal_whose_objects_are_forgotten_or_that_goes_on_says_so(
+def test_undo_of_a_removal_whose_objects_are_forgotten_or_that_continues_says_so(
     world: MirrorWorld, path: Path, table: str
 ) -> None:
     world.files.trash(table)

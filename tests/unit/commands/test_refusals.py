@@ -42,7 +42,7 @@ def picture(site: Site) -> tuple[Any, ...]:
 
 @contextmanager
 def wrong_database(site: Site, wrong: str, right: str) -> Iterator[None]:
-    """Something that somebody has done to the database, for a while."""
+    """Something that an operator has done to the database, for a while."""
     site.world.metastore.execute(wrong)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Killed, or cut off from its database, at every step of a removal, a binding and a restore: a mirror that starts anew ends
+"""Killed, or cut off from its database, at every step of a removal, a binding and a restore: a mirror that starts again ends
 where one ends that nothing interrupted.
 
 By default there are few objects, and what is tried of each transaction are the moments before its COMMIT, or only after it
@@ -135,9 +135,9 @@ def dies(world: MirrorWorld, steps: Steps) -> bool:
 
 
 def rolled_back(world: MirrorWorld) -> None:
-    """Return when the server has noticed that somebody is gone."""
+    """Return when the server has noticed that a session is gone."""
     deadline = time.monotonic() + scaled(120)
-    # information_schema.INNODB_TRX shows the same again to who asks ten times a second. Above the list, the status tells of
+    # information_schema.INNODB_TRX shows the same to a client that asks ten times a second. Above the list, the status reports
     # transactions of the past: the last deadlock, the last refusal of a foreign key.
     while ", ACTIVE" in (
         now := str(world.metastore.execute("SHOW ENGINE INNODB STATUS")).partition("LIST OF TRANSACTIONS")[2]
@@ -174,7 +174,7 @@ def partitions(world: MirrorWorld) -> list[str]:
 
 
 def forgotten(world: MirrorWorld) -> None:
-    """As if nobody had looked at the metadata yet."""
+    """As if no leader had looked at the metadata yet."""
     world.metastore.execute(
         "UPDATE SDS SET PARTITION_ID = NULL, PARENT_ID = NULL, NAME = NULL",
         "DELETE FROM {inodes}",
@@ -218,7 +218,7 @@ def table_deleted(world: MirrorWorld) -> None:
 
 
 def table_asked_for(world: MirrorWorld) -> None:
-    """Its directories are made anew, as from a snapshot, and somebody asks for a restore."""
+    """Its directories are made again, as from a snapshot, and an operator asks for a restore."""
     for path in partitions(world):
         world.files.mkdir(path)
     database = world.metastore.database()
@@ -420,7 +420,7 @@ def test_a_mirror_killed_at_any_step_is_finished_by_the_next(scene: Scene, world
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=NAME)
-def test_a_mirror_that_is_cut_off_at_any_step_goes_on(scene: Scene, world: MirrorWorld) -> None:
+def test_a_mirror_that_is_cut_off_at_any_step_continues(scene: Scene, world: MirrorWorld) -> None:
     def cut(world: MirrorWorld, number: int) -> int:
         def off(connection: Connection) -> None:
             connection._sock.shutdown(socket.SHUT_RDWR)  # type: ignore[attr-defined]
@@ -517,7 +517,7 @@ def changes(metastore: Metastore, killed: Callable[[Change, int], bool], stride:
     assert kills >= 2
 
 
-def test_a_schema_change_killed_at_any_statement_goes_on(mariadb: MariaDB, hive_home: Path) -> None:
+def test_a_schema_change_killed_at_any_statement_continues(mariadb: MariaDB, hive_home: Path) -> None:
     with with_stock(mariadb, hive_home, "killed") as metastore:
         changes(metastore, lambda change, statement: killed_process(metastore, change, statement), 1 if ALL else 12)
 

@@ -105,7 +105,7 @@ def test_it_ends_and_has_changed_nothing(world: MirrorWorld, leading: Leading) -
     assert world.pending_checks() == []
 
 
-def test_it_goes_on_if_the_right_one_answers_again(world: MirrorWorld, leading: Leading) -> None:
+def test_it_continues_if_the_right_one_answers_again(world: MirrorWorld, leading: Leading) -> None:
     leading.turn()
     until(lambda: len(leading.works) == 2)
     world.files.delete(f"{world.root}/external/d.db/t")

@@ -32,7 +32,7 @@ PATHS = ("/metrics", "/healthz", "/leader")
 
 @dataclass
 class Held:
-    """A term that goes on until a test ends it."""
+    """A term that lasts until a test ends it."""
 
     epoch: int = 7
     held: bool = True

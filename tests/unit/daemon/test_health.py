@@ -89,7 +89,7 @@ def test_a_success_ends_a_problem(clock: Clock) -> None:
 
 
 def test_silence_without_a_failure_is_a_problem(clock: Clock) -> None:
-    """Whoever asks may hang itself."""
+    """A client that asks may hang itself."""
     contact = Contact("the database", lately=100)
     contact.reached()
     clock.now += 100

@@ -28,7 +28,7 @@ from tests.support.servers import ROOT, MariaDB, run_mariadb, wait_until
 DATABASE = "lease_test"
 NAMES = Names(state=DATABASE)
 SECONDS = 1.0
-# Of a lease that nobody renews.
+# Of a lease that no process renews.
 SHORT = 0.8
 
 
@@ -97,7 +97,7 @@ def test_one_leads_and_the_others_wait(server: Server) -> None:
     assert 0 < standing.left <= SECONDS
 
 
-def test_nobody_led_yet(server: Server) -> None:
+def test_no_process_led_yet(server: Server) -> None:
     assert contend(server, "one").standing() is None
 
 
@@ -184,7 +184,7 @@ def test_attempts_that_fail_are_a_line_and_their_end_another(
     assert again == "The lease is renewed again, after 3 failed attempts."
 
 
-def test_an_expired_lease_is_not_renewed_even_if_nobody_took_it(
+def test_an_expired_lease_is_not_renewed_even_if_no_process_took_it(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.monotonic()
@@ -443,7 +443,7 @@ def _first_to_say(one: Contender, other: Contender, word: str) -> Contender:
     return first[0]
 
 
-def test_no_epoch_writes_after_a_later_one_whoever_freezes_when(
+def test_no_epoch_writes_after_a_later_one_whichever_process_freezes(
     start: Callable[..., Contender], mariadb: MariaDB
 ) -> None:
     contenders = {name: start(name, seconds=0.5) for name in ("one", "two", "three")}

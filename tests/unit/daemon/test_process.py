@@ -255,7 +255,7 @@ def test_a_leader_without_a_namenode_lets_another_try(
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_an_error_is_counted_and_the_work_goes_on(
+def test_an_error_is_counted_and_the_work_continues(
     run: Run, mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch, error: Exception, what: str
 ) -> None:
     monkeypatch.setattr(worker_module, "UNEXPECTED", (0.05, 1.0))
@@ -347,7 +347,7 @@ def test_leader_and_standby_are_well_and_know_who_leads(run: Run) -> None:
     assert (first.health.problems, second.health.problems) == ([], [])
 
 
-def test_who_gave_the_lease_back_knows_no_leader_and_the_next_one_does(run: Run) -> None:
+def test_a_process_that_gave_the_lease_back_names_no_leader_and_the_next_one_does(run: Run) -> None:
     first = run()
     until(lambda: first.daemon.health.leader.here)
     second = run(name="two").daemon
@@ -540,7 +540,7 @@ def test_a_bell_that_rang_before_wakes_at_once_and_once() -> None:
     assert time.monotonic() - began >= 0.05
 
 
-def test_a_daemon_named_by_nobody_is_named_as_its_host(server: Server) -> None:
+def test_a_daemon_without_a_name_is_named_as_its_host(server: Server) -> None:
     config = Config(database=DatabaseConfig(state=STATE))
     daemon = Daemon(config, server, Metrics(), Notifier({}), [])
     assert daemon._lease.holder == os.uname().nodename

@@ -18,7 +18,7 @@ def server(mariadb: MariaDB) -> Iterator[Server]:
         yield server
 
 
-def test_only_what_nobody_began_can_be_withdrawn(server: Server) -> None:
+def test_only_what_no_leader_began_can_be_withdrawn(server: Server) -> None:
     database = Database(server, NAMES)
     with database.transaction() as tx:
         first, second = (request.ask(tx, "sync", {}, "ada") for _ in range(2))

@@ -49,7 +49,7 @@ def test_a_refusal_is_no_reason_to_ask_another(mariadb: MariaDB, dead: int) -> N
     assert not isinstance(caught.value, DatabaseUnavailable)
 
 
-def test_what_lets_nobody_in_is_said_with_what_to_do(mariadb: MariaDB, dead: int) -> None:
+def test_what_lets_no_client_in_is_said_with_what_to_do(mariadb: MariaDB, dead: int) -> None:
     with pytest.raises(DatabaseError, match=r"\(1045\)\. The user is database\.user, .*: site\.yml writes both\.$"):
         ask(server(mariadb, mariadb.port, word="wrong"))
     lacks = r"\. The user several lacks privileges: site\.yml grants them\.$"

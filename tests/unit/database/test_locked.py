@@ -1,4 +1,4 @@
-"""What somebody has locked is left alone, longer each time. tests/ndb_cluster/test_locked.py has real locks."""
+"""What another session has locked is left alone, longer each time. tests/ndb_cluster/test_locked.py has real locks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_row_is_left_alone_for_twice_as_long_each_time(world: World) -> None:
     assert pauses == [FIRST_PAUSE, 2, 4, 8, LONGEST_PAUSE, LONGEST_PAUSE]
 
 
-def test_what_was_done_begins_anew(world: World) -> None:
+def test_what_was_done_starts_over(world: World) -> None:
     world.held = {2}
     for _ in range(3):
         world.spare(2)

@@ -259,7 +259,7 @@ def test_events_of_files_are_only_counted(namenode: NameNode, top: str) -> None:
     assert (batches.events, batches.skipped, batches.last_txid) == ([], 3, before + 3)
 
 
-def test_reading_goes_on_where_it_ended(namenode: NameNode, top: str) -> None:
+def test_reading_continues_where_it_ended(namenode: NameNode, top: str) -> None:
     before = namenode.current_txid()
     namenode._answers([namenode._call("mkdirs", {1: f"{top}/{n}", 2: MODE, 3: 1}) for n in range(1500)])
     end, position, found = namenode.current_txid(), before, list[Event]()
@@ -342,7 +342,7 @@ def test_of_several_only_one_that_may_write_is_believed_what_is_absent(
             ask(namenode, "setSafeMode", {1: SAFEMODE_LEAVE})
 
 
-def test_a_connection_that_ended_is_made_anew(hdfs: Hdfs) -> None:
+def test_a_connection_that_ended_is_made_again(hdfs: Hdfs) -> None:
     with NameNode([("127.0.0.1", hdfs.rpc_port)], hdfs.user) as namenode:
         identity = namenode.identity()
         assert namenode._connection is not None

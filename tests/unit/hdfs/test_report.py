@@ -100,7 +100,7 @@ def test_a_standby_that_is_well_may_take_over() -> None:
     assert report.judged("one:8020", STANDBY, NO_SPACE, NOT_ACTIVE).full
 
 
-def test_without_an_active_namenode_somebody_must_look_who_chooses() -> None:
+def test_without_an_active_namenode_an_operator_must_look_at_the_failover() -> None:
     standbys = (Replica("one:8020", "standby"), Replica("two:8020", "standby"))
     assert "No NameNode is active: does hadoop-hdfs-zkfc run" in Report(standbys, None).problems[0]
     # Nor can be asked how far it is.

@@ -303,7 +303,7 @@ def test_a_removed_variable_names_the_new_one() -> None:
     assert "cluster_old_port is now called cluster_metastore_port: rename it (set for all hosts)" in text
 
 
-def test_a_variable_that_has_gone_is_to_be_removed() -> None:
+def test_a_variable_that_is_gone_is_to_be_removed() -> None:
     checked = inventory(given={"edge": {"hive_llap": True}})
     text = only_error(checked, renamed={"hive_llap": None})
     assert "hive_llap no longer exists: remove it (set for host edge)" in text

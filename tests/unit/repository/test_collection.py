@@ -141,7 +141,7 @@ def test_the_version_is_the_projects(collection: Path) -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert yaml.safe_load((collection / "galaxy.yml").read_text())["version"] == version
     assert f"hopshive-warehouse-{version}.tar.gz" in (collection / "README.md").read_text()
-    # No second place that somebody must think of.
+    # No second place that an author must think of.
     others = [ROOT / "src/hopshive/__init__.py", *(ROOT / "tools").rglob("*.py"), ROOT / "Makefile"]
     assert [path.name for path in others if version in path.read_text()] == []
 

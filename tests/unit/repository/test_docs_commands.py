@@ -159,7 +159,7 @@ def test_what_stood_in_the_place_of_a_number_is_told() -> None:
     assert seen.values == {"29": "3"}
 
 
-# Who reads.
+# The reader.
 
 
 def reader() -> Reader:

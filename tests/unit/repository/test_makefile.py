@@ -16,7 +16,7 @@ TESTS = ("unit", "integration")
 
 
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run make without the variables that whoever runs the tests has set."""
+    """Run make without the variables that the caller of the tests has set."""
     variables = {"PRODUCT", "HOPSHIVE_NDB_TARBALL", "TESTS", "MAKEFLAGS", "MAKELEVEL"}
     env = {name: value for name, value in os.environ.items() if name not in variables}
     # Whatever virtual environment there is, it is not made again here.

@@ -5,14 +5,14 @@ To add a kind of file, add a line to KINDS with a function that yields its texts
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.pages import cells, form_of, of_markdown, paragraphs, sentences, too_full, too_wide
 from tests.support.playbooks import of_template, of_yaml, vague
-from tests.support.prose import PHRASES, ROOT, FileKind, Text, complaints, first_sentence, of_python
+from tests.support.prose import PHRASES, ROOT, FileKind, Text, complaints, first_sentence, of_lines, of_python, of_tests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +36,20 @@ KINDS = {
             "src/hopshive/consistency/tables.py",
         ),
     ),
+    "tests": FileKind(
+        places=(
+            "tests/unit",
+            "tests/integration",
+            "tests/ndb_cluster",
+            "tests/warehouse",
+            "tests/contract",
+            "tests/docs",
+            "molecule",
+        ),
+        suffix=".py",
+        read=of_tests,
+    ),
+    "java": FileKind(places=("roles",), suffix=".java", read=partial(of_lines, comment="//")),
     "yaml": FileKind(
         places=("site.yml", "playbooks", "roles", "inventories", "molecule", "filter_plugins"),
         suffix=".yml",

@@ -277,7 +277,7 @@ def test_a_metastore_that_is_away_is_asked_again_for_a_while_and_then_named(meta
     assert 2 <= metastores["asked"] <= 6
 
 
-def test_the_start_goes_on_without_a_metastore(
+def test_the_start_continues_without_a_metastore(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hopshive.commands.abandoned.PATIENCE", 0)

@@ -10,7 +10,7 @@ from hopshive.services.edits import addresses, refusing, wait_taken
 from hopshive.services.health import NoAnswer
 
 
-def test_where_no_namenode_answers_nobody_writes_edits() -> None:
+def test_where_no_namenode_answers_no_process_writes_edits() -> None:
     wait_taken(["http://127.0.0.1:1"], 0)
 
 
@@ -20,7 +20,7 @@ def test_a_standby_alone_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         wait_taken(["http://one:9870"], 0)
 
 
-def test_a_report_of_a_standby_names_nobody() -> None:
+def test_a_report_of_a_standby_names_no_host() -> None:
     assert refusing(json.dumps([{"manager": "QJM to [127.0.0.1:1]", "stream": "open for read"}])) == []
     assert refusing("") == []
 

@@ -145,7 +145,7 @@ def test_the_log_says_what_becomes_of_an_application(
 
 @pytest.mark.parametrize("silent", ["one:8041", "one:10000", "both"])
 def test_only_a_host_that_took_the_client_along_ends_an_application(world: World, silent: str) -> None:
-    """Without its HiveServer2 nobody would ask the next application master for anything."""
+    """Without its HiveServer2 no client would ask the next application master for anything."""
     manager = Manager(
         Master(ONE.application, "one:8041", "one:10000"), Master(TWO.application, "two:8041", "one:10000")
     )
@@ -354,7 +354,7 @@ def test_an_order_that_is_refused_names_its_cause() -> None:
     told("org.apache.hadoop.yarn.exceptions.ApplicationAttemptNotFoundException", order)
 
 
-def test_nobody_to_give_the_order_to() -> None:
+def test_without_a_manager_to_give_the_order_to() -> None:
     with pytest.raises(NoAnswer, match=r"cannot be reached"):
         ResourceManager("rm:8088", f"127.0.0.1:{_closed_port()}").fail("appattempt_1700000000000_0007_000002")
 
@@ -369,7 +369,7 @@ def test_a_connection_and_its_refusal_are_answers() -> None:
 
 
 def test_no_word_at_all_is_silence() -> None:
-    """A server whose queue of connections is full: the kernel leaves further attempts unanswered, as nobody would answer."""
+    """A server whose queue of connections is full: the kernel leaves further attempts unanswered, as an empty address would."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
         place = server.getsockname()
         waiting = []

@@ -152,7 +152,7 @@ def test_nothing_is_stopped_while_another_of_who_works_with_it_is_down() -> None
     assert "stop hive-metastore" not in host.done
 
 
-def test_where_another_one_may_be_down_who_works_with_it_goes_on() -> None:
+def test_where_another_one_may_be_down_its_client_continues() -> None:
     host = Host(down=["two"])
     users = {"hive-metastore": Questions(OWN, OTHERS[:1])}
     restart("ndb-sql", Questions(SQL), host.run, 180, users=users, degraded=True, wait=host.wait)

@@ -132,7 +132,7 @@ def test_a_process_that_has_never_answered_is_starting(server: tuple[Running, st
     assert not watchdog.killed
 
 
-def test_a_process_that_goes_on_in_time_is_left_alone(server: tuple[Running, str]) -> None:
+def test_a_process_that_continues_in_time_is_left_alone(server: tuple[Running, str]) -> None:
     running, place = server
     watchdog = Watchdog("s", place, probe_mysql, running, misses=2)
     watchdog.look()

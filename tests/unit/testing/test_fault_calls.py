@@ -23,7 +23,7 @@ def test_a_call_that_ends_after_the_end_counts_to_its_own() -> None:
     assert summary([Call("a", 0, 95)], 0, 90).gap == 95
 
 
-def test_a_record_notes_what_fails_and_lets_it_go_on() -> None:
+def test_a_record_notes_what_fails_and_lets_it_continue() -> None:
     record = Record()
     with record.call("a"):
         pass

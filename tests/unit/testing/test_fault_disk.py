@@ -1,4 +1,4 @@
-"""Disks that run full: the small one under a service's directory, in a mount namespace of its own; what must be told of it."""
+"""Disks that run full: a small one under a service's directory, in its own mount namespace; what the services say of it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_disk_that_went_with_its_host_is_undone_too(host: Namespace, directory
     assert [path.name for path in directory.parent.iterdir()] == ["data"]
 
 
-# --- what must be told of it ------------------------------------------------------------------------------------------
+# --- what the services must say   ------------------------------------------------------------------------------------------
 
 ONE = Host("one", "10.0.0.1")
 SENTENCE = "The NameNode one:8020 (standby) ran out of space for its edits: it cannot take over."

@@ -39,7 +39,7 @@ def test_a_database_that_lost_both_directories_gets_both_back() -> None:
     assert model.back_with(both[1]) == sorted(both)
 
 
-def test_a_directory_that_comes_back_for_a_database_that_lies_elsewhere_now_is_nobody_s() -> None:
+def test_a_directory_that_comes_back_for_a_database_that_lies_elsewhere_now_has_no_owner() -> None:
     model = Model()
     managed = "/managed/d.db"
     outcome = Outcome(location="/external/d.db", managed_location=managed)

@@ -134,7 +134,7 @@ def test_a_managed_table_has_its_directory_written_down(site: Site, db: int) -> 
         ({"external.table.purge": "TRUE", "storage_handler": "org.example.Handler"}, False),
     ],
 )
-def test_an_external_table_has_it_only_with_purge_and_if_nobody_else_keeps_it(
+def test_an_external_table_has_it_only_with_purge_and_if_no_other_table_keeps_it(
     site: Site, db: int, properties: dict[str, str], owns: bool
 ) -> None:
     number = site.world.make_table(db, "t", path_of(site, "t"))
@@ -186,7 +186,7 @@ def test_what_the_mirror_removes_is_no_drop_and_what_comes_back_is_written_down_
     assert site.written_down() == {"hive.d.t"}
 
 
-def test_a_directory_that_was_made_anew_is_the_one_that_counts(site: Site, db: int) -> None:
+def test_a_directory_that_was_made_again_is_the_one_that_counts(site: Site, db: int) -> None:
     number = make(site, db)
     site.world.files.delete(path_of(site, "t"))
     site.world.files.mkdir(path_of(site, "t"))
@@ -278,7 +278,7 @@ def test_a_metastore_that_was_away_before_has_not_dropped_it(
 
 
 def test_the_next_leader_knows_since_when(site: Site, db: int) -> None:
-    """Database and cleaners were away: the metastore began long before anybody noticed."""
+    """Database and cleaners were away: the metastore began long before a cleaner noticed."""
     number = make(site, db)
     site.after(20)
     began = site.restart(FIRST)
@@ -320,7 +320,7 @@ def test_a_drop_to_its_end_leaves_nothing_to_do(site: Site, db: int) -> None:
     delete_rows(site, [number])
     site.world.files.delete(path_of(site, "t"))
     site.after(1)
-    assert site.written_down() == {"hive.d.t"}, "a NameNode that was parted knows nothing of what was made since"
+    assert site.written_down() == {"hive.d.t"}, "a NameNode that was parted does not know what was made since"
     site.restart(FIRST)
     site.after(SETTLE)
     assert site.written_down() == set()
@@ -338,7 +338,7 @@ def test_the_directory_stays_when_no_metastore_ended(site: Site, db: int, caplog
     assert found.detail == "in the directory of database hive.d"
 
 
-def test_a_directory_that_another_table_has_by_now_stays(site: Site, db: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_directory_that_another_table_has_now_stays(site: Site, db: int, caplog: pytest.LogCaptureFixture) -> None:
     number = make(site, db)
     delete_rows(site, [number])
     site.after(1)
@@ -385,7 +385,7 @@ def test_nothing_is_moved_or_given_up_in_safe_mode(site: Site, db: int, monkeypa
 
 
 def test_what_was_put_back_while_it_was_looked_at_stays(site: Site, db: int) -> None:
-    """The mirror forgets a table that it removes, and writes it down anew once it is restored."""
+    """The mirror forgets a table that it removes, and writes it down again once it is restored."""
     delete_rows(site, [make(site, db)])
     site.after(1)
     site.world.metastore.execute("DELETE FROM {state}.owned")

@@ -1,4 +1,4 @@
-"""What nothing refers to goes, what is referred to stays, and nobody who writes meanwhile is hurt."""
+"""What nothing refers to goes, what is referred to stays, and a session that writes meanwhile is not disturbed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def world(metastore: Metastore) -> Iterator[GarbageWorld]:
 # --- what protects, decided without a database ------------------------------------------------------------------------
 
 
-def test_a_foreign_key_that_nobody_knows_protects() -> None:
+def test_an_unknown_foreign_key_protects() -> None:
     keys = [
         ForeignKey(table, "key", (column,), "CDS", ("CD_ID",))
         for table, column in (("SDS", "CD_ID"), ("SITE", "CD"), ("COLUMNS_V2", "CD_ID"))
@@ -57,7 +57,7 @@ def test_a_database_without_foreign_keys_is_refused() -> None:
         kinds("metastore", [], ["SDS", "CDS"], {})
 
 
-def test_a_deleted_row_tells_of_what_it_referred_to() -> None:
+def test_a_deleted_row_names_what_it_referred_to() -> None:
     keys = [
         ForeignKey(table, "key", (column,), to, (to_column,))
         for table, column, to, to_column in (
@@ -194,7 +194,7 @@ def test_a_descriptor_stays_with_its_owner(world: GarbageWorld, owner: str) -> N
 
 
 def test_the_descriptor_of_a_dropped_database_goes_without_a_sweep(world: GarbageWorld) -> None:
-    """Also if its directory stays, so that no event tells of it."""
+    """Also if its directory stays, so that no event reports it."""
     rows = world.rows
     collector = world.collector()
     for db in (5, 6):
@@ -299,7 +299,7 @@ def test_what_a_dropped_table_does_not_need_any_more_goes_without_a_sweep(
     assert rows.count("TBLS") == rows.count("SDS") == 3
 
 
-def test_a_moved_directory_keeps_both_of_its_names_until_nothing_lies_beneath(world: GarbageWorld) -> None:
+def test_a_moved_directory_keeps_both_of_its_names_until_nothing_lies_below(world: GarbageWorld) -> None:
     world.rows.database()
     world.rows.descriptor(1)
     world.rows.table(1, 1)
@@ -473,7 +473,7 @@ def test_a_table_that_takes_an_orphaned_descriptor_is_not_deleted_with_it(world:
 
 
 def _removed(world: GarbageWorld) -> None:
-    """A descriptor whose table has gone, with all that it refers to."""
+    """A descriptor whose table is gone, with all that it refers to."""
     world.rows.clear()
     world.rows.columns(1)
     world.rows.serializer(2)
@@ -674,7 +674,7 @@ def test_metrics_tell_what_was_found_and_collected(world: GarbageWorld) -> None:
     assert registry.get_sample_value("hopshive_garbage_collected_total", {"table": "COLUMNS_V2"}) == 2
 
 
-def test_candidates_that_nobody_knows_are_forgotten(world: GarbageWorld) -> None:
+def test_unknown_candidates_are_forgotten(world: GarbageWorld) -> None:
     world.rows.candidates(NOTHING=1, CDS=5)
     world.settle(world.collector())
     assert world.rows.count("{state}.candidate") == 0

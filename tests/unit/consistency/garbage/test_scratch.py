@@ -1,4 +1,4 @@
-"""Scratch that nobody uses goes; whatever is young, open or followed by the metastore stays."""
+"""Unused scratch goes; what is young, open or followed by the metastore stays."""
 # ruff: noqa: S108 - these are paths of HDFS
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Files:
         self.close(path)
 
     def age(self, path: str, modified: float = OLD) -> None:
-        """Everything at and beneath a path was modified then."""
+        """Everything at and below a path was modified then."""
         entry = self.namenode.entry(path)
         if entry and entry.is_dir:
             for below in list(self.namenode.listing(path)):

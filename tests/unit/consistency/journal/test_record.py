@@ -85,7 +85,7 @@ def test_conditions_add_up(world: JournalWorld) -> None:
     assert [one.name for one in world.entries(removal=numbers["sales"], name="hive.sales.e")] == SALES[1:2]
 
 
-def test_history_tells_of_removals_and_objects_of_each(world: JournalWorld) -> None:
+def test_history_lists_removals_and_objects_of_each(world: JournalWorld) -> None:
     numbers = removed(world)
     with world.database.transaction() as tx:
         at = datetime(2024, 1, 2, 3, 4, 5, 678000)

@@ -351,7 +351,7 @@ def test_a_descriptor_of_two_tables_is_not_taken_from_the_other(world: JournalWo
     assert world.dump() == before
 
 
-def test_rows_that_nobody_expects_do_not_stop_a_removal(world: JournalWorld) -> None:
+def test_unexpected_rows_do_not_stop_a_removal(world: JournalWorld) -> None:
     made = populate(world)
     world.metastore.execute(
         f"UPDATE PARTITIONS SET SD_ID = NULL WHERE PART_ID = {made['sales.t/p=A'].id}",
@@ -365,7 +365,7 @@ def test_rows_that_nobody_expects_do_not_stop_a_removal(world: JournalWorld) -> 
     assert len(removed) == 9
     left = world.dump()
     assert not {"DBS", "TBLS", "PARTITIONS"} & left.keys()
-    # Nobody's, for the cleaner.
+    # Without an owner, for the collector.
     assert len(left["SDS"]) == 2
     progress = world.restore()
     (conflict,) = progress.conflicts
@@ -441,7 +441,7 @@ HELD = {
 }
 
 
-def test_nobody_who_holds_other_rows_is_waited_for(world: JournalWorld) -> None:
+def test_a_session_that_holds_other_rows_is_not_waited_for(world: JournalWorld) -> None:
     """A metastore that renames a large table holds all of its rows for minutes."""
     names = [f"p={number}" for number in range(40)]
     with world.write() as write:

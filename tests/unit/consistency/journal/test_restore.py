@@ -110,7 +110,7 @@ def test_of_two_entries_of_one_name_the_newer_comes_back(world: JournalWorld) ->
     assert world.dump() == newer
 
 
-def test_a_catalog_that_has_gone(world: JournalWorld) -> None:
+def test_a_catalog_that_is_gone(world: JournalWorld) -> None:
     with world.write() as write:
         write.insert("CTLGS", CTLG_ID=2, NAME="lake", LOCATION_URI="x")
         database = write.database("d", catalog="lake")
@@ -187,7 +187,7 @@ def test_a_damaged_entry(world: JournalWorld) -> None:
     assert "cannot be read: it is damaged" in progress.conflicts[0]
 
 
-def test_somebody_who_takes_the_name_in_this_moment_makes_it_a_matter_of_trying_again(
+def test_a_session_that_takes_the_name_in_this_moment_makes_another_attempt_necessary(
     world: JournalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database, table, _partitions = small(world)
@@ -288,7 +288,7 @@ def test_restoring_twice_or_after_it_came_back_is_nothing(world: JournalWorld) -
     entries = world.entries()
     assert len(world.restore(entries).restored) == 4
     assert world.restore(entries) == journal.RestoreProgress([], [], [], True)
-    # As if somebody had put it back by hand.
+    # As if an operator had put it back by hand.
     world.metastore.execute("UPDATE {state}.journal SET state = 'removed'")
     assert len(world.restore(entries).restored) == 4
     assert world.dump() == before

@@ -1,4 +1,4 @@
-"""What breaks off in the middle, fails or is locked goes on, and holds up nothing else."""
+"""What is interrupted, fails or is locked is done later, and holds up nothing else."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_comparison_that_a_leader_did_not_finish_is_begun_again_by_the_next(
     assert world.objects() == {"d", "d.u"}
 
 
-def test_the_next_comparison_is_due_by_the_last_one_whoever_led_then(world: MirrorWorld, db: int) -> None:
+def test_the_next_comparison_is_due_by_the_last_one_of_any_leader(world: MirrorWorld, db: int) -> None:
     world.make_table(db, "t", f"{world.root}/t")
     world.settle()
     # Its event is lost, however.
@@ -178,7 +178,7 @@ def test_a_comparison_that_was_asked_for_ends_although_the_events_have_a_gap(
     work.close()
 
 
-def test_what_is_missing_and_lies_elsewhere_by_now_does_not_hold_up_others(world: MirrorWorld, db: int) -> None:
+def test_what_is_missing_and_lies_elsewhere_now_does_not_hold_up_others(world: MirrorWorld, db: int) -> None:
     world.start(unbound_grace=3600, batch=1)
     world.make_table(db, "s", f"{world.root}/s", directory=False)
     world.settle()

@@ -1,4 +1,4 @@
-"""Metadata that stay although a directory has gone: Spark's placeholders, second directories, what a job overwrites."""
+"""Metadata that stay although a directory is gone: Spark's placeholders, second directories, what a job overwrites."""
 
 from __future__ import annotations
 

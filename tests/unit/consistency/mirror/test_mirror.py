@@ -82,7 +82,7 @@ def test_a_deletion_right_after_the_creation_does_not_wait_the_longer_time(world
     assert world.objects() == {"d"}
 
 
-def test_a_row_that_somebody_has_locked_is_left_and_nobody_waits(world: MirrorWorld, table: int) -> None:
+def test_a_row_that_another_session_has_locked_is_left_without_a_wait(world: MirrorWorld, table: int) -> None:
     other = world.metastore.database()
     with other.transaction() as tx:
         tx.execute("UPDATE SDS SET LOCATION = %s WHERE SD_ID = %s", (f"{world.uri}{world.root}/new", table))
@@ -194,7 +194,7 @@ def test_a_partition_outside_of_its_table_follows_its_own_directory(world: Mirro
 
 
 @pytest.mark.usefixtures("table")
-def test_a_deletion_while_nobody_followed_is_found_by_its_event(world: MirrorWorld) -> None:
+def test_a_deletion_without_a_leader_is_found_by_its_event(world: MirrorWorld) -> None:
     world.files.delete(f"{world.root}/managed/d.db/t/p=0")
     world.start()
     world.settle()
@@ -370,7 +370,7 @@ def test_a_comparison_does_not_decide_on_what_was_moved(
     assert world.objects() == ALL
 
 
-def test_a_comparison_finds_what_went_beneath_another_directory_at_the_place_of_one_that_was_moved(
+def test_a_comparison_finds_what_went_below_another_directory_at_the_place_of_one_that_was_moved(
     world: MirrorWorld, table: int
 ) -> None:
     world.start(rename_grace=3600)

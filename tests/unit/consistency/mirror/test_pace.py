@@ -1,4 +1,4 @@
-"""Many at a time: nobody waits for a long removal or return, and what follows takes little."""
+"""Many at a time: nothing waits for a long removal or return, and what follows takes little."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_a_long_path_blows_the_fuse_as_a_short_one(world: MirrorWorld, db: int) 
 
 
 @pytest.mark.parametrize("moved", [True, False])
-def test_directories_that_were_all_made_anew_cost_few_statements(
+def test_directories_that_were_all_made_again_cost_few_statements(
     world: MirrorWorld, db: int, monkeypatch: pytest.MonkeyPatch, moved: bool
 ) -> None:
     # As INSERT OVERWRITE of many partitions; Spark moves them from where it wrote them.
@@ -298,6 +298,6 @@ def test_while_others_work_without_a_pause_the_mirror_takes_a_twentieth_of_the_t
         world.mirror.step()
         if len(answers) > asked:
             turns.append(min(pace.COUNTED_TURN, time.monotonic() - turn - answers[-1]))
-    # After the last one nobody has rested yet. A turn is a little longer than what counts of it.
+    # After the last one there was no pause yet. A turn is a little longer than what counts of it.
     assert time.monotonic() - began > (1 + pace.REST) * sum(answers[:-1]) + pace.REST * sum(turns[:-1]) / 2
     assert number > len(answers)

@@ -23,7 +23,7 @@ ALL = {"d", "d.t", "d.t/p=0", "d.t/p=1", "d.t/p=2"}
 
 
 def path_of(world: MirrorWorld, *parts: str) -> str:
-    """Of the table, or of what lies beneath it."""
+    """Of the table, or of what lies below it."""
     return "/".join([world.root, "managed/d.db/t", *parts])
 
 
@@ -273,9 +273,7 @@ def test_what_goes_again_before_it_is_bound_comes_back_again(world: MirrorWorld,
 
 
 @pytest.mark.parametrize("late", [True, False])
-def test_what_goes_and_comes_while_nobody_leads_is_there_and_comes_back(
-    world: MirrorWorld, db: int, late: bool
-) -> None:
+def test_what_goes_and_comes_without_a_leader_is_there_and_comes_back(world: MirrorWorld, db: int, late: bool) -> None:
     make(world, db, late=late)
     for _ in range(2):
         world.files.move(world.files.trash(path_of(world)), path_of(world))
@@ -294,13 +292,13 @@ def test_what_goes_and_comes_while_nobody_leads_is_there_and_comes_back(
     is_well(world, ALL)
 
 
-def test_one_that_is_made_anew_and_deleted_while_nobody_leads_comes_back_as_the_one_that_is_brought(
+def test_one_that_is_made_again_and_deleted_without_a_leader_comes_back_as_the_one_that_is_brought(
     world: MirrorWorld, db: int
 ) -> None:
     make(world, db)
     world.settle()
     first = world.files.trash(path_of(world))
-    # A DROP TABLE, and another table of the name that nobody has seen.
+    # A DROP TABLE, and another table of the name that the mirror has not seen.
     world.metastore.execute("DELETE FROM SDS WHERE LOCATION LIKE '%/d.db/t%'")
     table = world.make_table(db, "t", path_of(world))
     second = f"{TRASH}{path_of(world)}1764000000000"
@@ -756,7 +754,7 @@ def test_what_is_deleted_after_its_move_was_reported_is_gone(world: MirrorWorld,
 
 
 @pytest.mark.parametrize("late", [True, False])
-def test_what_is_made_beneath_a_directory_that_is_being_removed_is_no_replacement(
+def test_what_is_made_below_a_directory_that_is_being_removed_is_no_replacement(
     world: MirrorWorld, db: int, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.start(unbound_grace=3600)
@@ -785,7 +783,7 @@ def test_what_is_made_beneath_a_directory_that_is_being_removed_is_no_replacemen
 
 
 def several_namenodes(world: MirrorWorld) -> None:
-    """As of several, the one that tells of an absence has to write: each question makes an edit."""
+    """A NameNode that reports an absence has to write, as one of several has: each question makes an edit."""
     world.namenode._addresses *= 2
 
 
@@ -903,7 +901,7 @@ def test_of_many_that_are_missing_few_wait_at_a_time(world: MirrorWorld, db: int
     assert 0 < most <= 2
 
 
-def test_a_removal_that_another_leader_goes_on_with_waits_for_all_events(
+def test_a_removal_that_another_leader_continues_waits_for_all_events(
     world: MirrorWorld, db: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.start(batch=2)
@@ -919,7 +917,7 @@ def test_a_removal_that_another_leader_goes_on_with_waits_for_all_events(
         patched.setattr(removing, "_still_absent", die)
         world.until(lambda: world.objects() == {"d"})
     assert {"d.t"} < world.objects() < ALL
-    # Nobody leads. More happens than one answer of the NameNode tells, and then the trash is renamed.
+    # No process leads. More happens than one answer of the NameNode tells, and then the trash is renamed.
     for n in range(1100):
         world.namenode.make_directory(f"{world.root}/{n}")
     checkpoint = "/2411242300"
@@ -937,7 +935,7 @@ def test_a_removal_that_another_leader_goes_on_with_waits_for_all_events(
 
 @pytest.mark.parametrize("seen", [True, False])
 @pytest.mark.parametrize("trash", [True, False])
-def test_a_directory_that_is_made_anew_brings_nothing_back(
+def test_a_directory_that_is_made_again_brings_nothing_back(
     world: MirrorWorld, db: int, seen: bool, trash: bool
 ) -> None:
     make(world, db)

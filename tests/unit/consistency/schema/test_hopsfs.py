@@ -17,7 +17,7 @@ from tests.support.modules import run_module
 from tests.support.servers import MariaDB
 
 URIS = ["hdfs://nn:8020", "hopsfs://nn"]
-# As HopsFS makes it, but for the engine and some columns that nobody here reads.
+# As HopsFS makes it, but for the engine and some columns that no test reads.
 INODES = """
 CREATE TABLE {inodes} (
   `partition_id` bigint(20) NOT NULL,
@@ -202,7 +202,7 @@ def test_what_stood_there_before_is_bound_once(stock: Metastore) -> None:
     stock.execute("UPDATE SDS SET NUM_BUCKETS = 3 WHERE SD_ID = 2")
 
 
-def test_a_row_that_somebody_holds_is_waited_for(strict: Metastore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_another_session_holds_is_waited_for(strict: Metastore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "PAUSE", 0.1)
     strict.execute("DROP TRIGGER hopshive_sds_insert")
     sds(strict, 1, "hdfs://nn:8020/w/d.db/t")

@@ -229,7 +229,7 @@ def test_the_walk_never_goes_through_a_table_that_is_shared() -> None:
     assert set(SHARED) >= {"CDS", "SERDES", "SKEWED_STRING_LIST"}
 
 
-def test_a_rule_of_somebody_else_is_refused() -> None:
+def test_a_rule_of_another_program_is_refused() -> None:
     with pytest.raises(schema.SchemaError, match="x of TBLS has ON DELETE SET NULL, which is not the stock"):
         to_cascade([ForeignKey("TBLS", "x", ("SD_ID",), "SDS", ("SD_ID",), "SET NULL")])
 
@@ -382,7 +382,7 @@ def test_each_statement_may_be_the_last_before_an_interruption(stock: Metastore)
     assert stock.picture() == before
 
 
-def test_what_was_bound_without_a_key_is_looked_at_anew(applied: Metastore) -> None:
+def test_what_was_bound_without_a_key_is_looked_at_again(applied: Metastore) -> None:
     fill(applied)
     applied.execute(
         "INSERT INTO {inodes} VALUES (1, 1, 'gone', 5), (1, 1, 'there', 6)",
@@ -478,7 +478,7 @@ def test_another_schema_than_ours_fits_is_refused(stock: Metastore) -> None:
 
 
 def test_it_is_taken_off_a_schema_of_any_version(stock: Metastore) -> None:
-    """After an upgrade that somebody ran beside us."""
+    """After an upgrade that another process ran at the same time."""
     before = stock.picture()
     schema.apply(stock.server, stock.names)
     stock.execute("UPDATE VERSION SET SCHEMA_VERSION = '4.1.0'")

@@ -354,7 +354,7 @@ def test_values_that_latin1_does_not_have_are_named_and_nothing_is_changed(appli
     assert applied.picture() == before
 
 
-def test_a_column_that_somebody_else_has_converted_stays_so(stock: Metastore) -> None:
+def test_a_column_that_another_program_has_converted_stays_so(stock: Metastore) -> None:
     by_hand = "ALTER TABLE SDS MODIFY COLUMN LOCATION varchar(4000) CHARACTER SET {} COLLATE {}_bin DEFAULT NULL"
     stock.execute(by_hand.format("utf8mb4", "utf8mb4"))
     try:

@@ -54,7 +54,7 @@ def test_it_is_asked_until_it_answers(monkeypatch: pytest.MonkeyPatch, clock: Cl
 
 
 @pytest.mark.parametrize("kind", sorted(health.QUESTIONS))
-def test_nobody_there_is_a_sentence_for_each_kind(kind: str, clock: Clock) -> None:
+def test_a_silent_port_is_a_sentence_for_each_kind(kind: str, clock: Clock) -> None:
     nobody = (f"http://127.0.0.1:{free_port()}",)
     target = Target(kind, "127.0.0.1", free_port(), namenode=nobody, resourcemanager=nobody)
     with pytest.raises(NoAnswer) as caught:
