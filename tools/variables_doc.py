@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ those of the other roles only their own. Long defaults stand below the table.
 """
 # A longer default is shown below the table's row, as it is written.
 WIDTH = 60
+# Characters of a line of the page.
+LINE = 120
 
 
 class Loader(yaml.SafeLoader):
@@ -95,13 +98,28 @@ def _variables(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Itera
         )
 
 
+def _long_default(variable: Variable) -> list[str]:
+    """The lines of YAML that set a variable to its default; a line that is too long is broken at its blanks."""
+    line = f"{variable.name}: {variable.default}"
+    if len(line) <= LINE:
+        return [line]
+    value = yaml.safe_load(variable.default or "")
+    if isinstance(value, str):
+        wrapped = textwrap.wrap(value, LINE - 2, break_long_words=False, break_on_hyphens=False)
+        return [f"{variable.name}: >-", *(f"  {part}" for part in wrapped)]
+    if isinstance(value, dict):
+        return [f"{variable.name}:", *(f"  {key}: {_as_yaml(one)}" for key, one in value.items())]
+    flow = yaml.safe_dump(value, default_flow_style=True, width=LINE - 50, sort_keys=False, allow_unicode=True)
+    return [f"{variable.name}:", *(f"  {part}" for part in flow.splitlines())]
+
+
 def _as_yaml(value: Any) -> str:
     """A value as one line of YAML, as a person would write it."""
     text = yaml.safe_dump(value, default_flow_style=True, width=10**6, sort_keys=False, allow_unicode=True)
     text = text.removesuffix("...\n").strip()
     # Templates are written in double quotes, as they stand in the roles.
     if isinstance(value, str) and "{{" in value:
-        return f'"{value}"' if '"' not in value else text
+        return f'"{value}"' if not set(value) & set('"\\') else text
     return text
 
 
@@ -129,7 +147,8 @@ def render(roles: Iterable[Role]) -> str:
             lines.append(f"| `{variable.name}` | {variable.kind} | {default} | {_cell(description)} |")
         if long:
             lines += ["", "```yaml"]
-            lines += [f"{variable.name}: {variable.default}" for variable in long]
+            for variable in long:
+                lines += _long_default(variable)
             lines += ["```"]
     return "\n".join(lines) + "\n"
 

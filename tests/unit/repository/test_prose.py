@@ -67,7 +67,6 @@ KINDS = {
         suffix=".md",
         read=of_markdown,
         form=form_of,
-        not_clean=("docs/variables.md",),
     ),
 }
 
