@@ -290,7 +290,7 @@ def test_only_the_metastore_s_database_is_in_the_log(world: World, cluster: Ndb)
 
 
 def test_a_transaction_larger_than_memory_is_written_in_parts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hopshive.consistency.garbage.binlog.MOST", 4)
+    monkeypatch.setattr("hopshive.consistency.garbage.binlog.MAX_CANDIDATES", 4)
     parts: list[int] = []
     positions: set[Position | None] = set()
     many = Transaction.many

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from hopshive.database import Database, Row, Transaction
     from hopshive.hdfs.namenode import NameNode
 
-Kind = Literal["no directory", "not bound", "bound elsewhere", "no metadata", "garbage"]
-PAGE = 5000
+FindingKind = Literal["no directory", "not bound", "bound elsewhere", "no metadata", "garbage"]
+ROWS_PER_PAGE = 5000
 # Seconds after which a finding is checked again.
-SETTLE = 2.0
+SETTLE_SECONDS = 2.0
 _FIRST = -(2**63)
 
 
@@ -35,7 +35,7 @@ _FIRST = -(2**63)
 class Difference:
     """A thing that only one side has. `object`: `table catalog.db.name`, or empty. `path`: empty for garbage."""
 
-    kind: Kind
+    kind: FindingKind
     object: str
     path: str
     detail: str = ""
@@ -46,7 +46,7 @@ def differences(
     database: Database,
     namenode: NameNode | None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
-    settle: float = SETTLE,
+    settle: float = SETTLE_SECONDS,
 ) -> Iterator[Difference]:
     """All differences. `progress` is called with the number of compared storage descriptors, and with their total.
 
@@ -92,7 +92,7 @@ class _Check:
         last, seen = _FIRST, 0
         suspects: list[int] = []
         while True:
-            rows = self._page("s.SD_ID > %s ORDER BY s.SD_ID LIMIT %s", (last, PAGE))
+            rows = self._page("s.SD_ID > %s ORDER BY s.SD_ID LIMIT %s", (last, ROWS_PER_PAGE))
             for row in rows:
                 path = self._fs.path_of(row[1])
                 if path:
@@ -101,13 +101,13 @@ class _Check:
             suspects += [sd_id for sd_id, _, _ in self._judge(rows)]
             seen += len(rows)
             progress(seen, max(total, seen))
-            if len(rows) < PAGE:
+            if len(rows) < ROWS_PER_PAGE:
                 break
             last = int(rows[-1][0])
         if suspects:
             time.sleep(settle)
-        for start in range(0, len(suspects), PAGE):
-            part = suspects[start : start + PAGE]
+        for start in range(0, len(suspects), ROWS_PER_PAGE):
+            part = suspects[start : start + ROWS_PER_PAGE]
             judged = self._judge(self._page(f"s.SD_ID IN ({marks(part)})", part))
             sd_ids = [sd_id for sd_id, _, _ in judged]
             with self._database.reading() as tx:
@@ -127,10 +127,10 @@ class _Check:
                 arguments,
             )
 
-    def _judge(self, rows: Sequence[Row]) -> list[tuple[int, Kind, str]]:
+    def _judge(self, rows: Sequence[Row]) -> list[tuple[int, FindingKind, str]]:
         paths = {int(row[0]): path for row in rows if (path := self._fs.path_of(row[1]))}
         found = look(self._namenode, paths.values())
-        judged: list[tuple[int, Kind, str]] = []
+        judged: list[tuple[int, FindingKind, str]] = []
         for sd_id, _, parent, name, inode in rows:
             path = paths.get(sd_id)
             if path in (None, "/"):
@@ -209,14 +209,14 @@ class _Check:
                     " (SELECT COUNT(*) FROM PARTITION_KEYS k WHERE k.TBL_ID = t.TBL_ID) AS depth"
                     " FROM TBLS t JOIN DBS d ON d.DB_ID = t.DB_ID JOIN SDS s ON s.SD_ID = t.SD_ID"
                     " WHERE t.TBL_ID > %s ORDER BY t.TBL_ID LIMIT %s",
-                    (last, PAGE),
+                    (last, ROWS_PER_PAGE),
                 )
             for _, catalog, database, table, location, depth in rows:
                 path = self._fs.path_of(location)
                 if path and depth:
                     for stranger in self._partitions(path, int(depth)):
                         yield f"table {catalog}.{database}.{table}", stranger
-            if len(rows) < PAGE:
+            if len(rows) < ROWS_PER_PAGE:
                 return
             last = int(rows[-1][0])
 
@@ -282,7 +282,7 @@ def _dropped(tx: Transaction) -> dict[str, str]:
 def _gone(tx: Transaction) -> dict[str, str]:
     """Directories whose deletion or move was seen, each with the time when the mirror decides."""
     found = {}
-    for path, kind, target, state, due in queue_reports.departed(tx, PAGE):
+    for path, kind, target, state, due in queue_reports.departed(tx, ROWS_PER_PAGE):
         moved = f"moved to {decoded(target)}, " if kind == "rename" and bytes(target) not in (b"", b"/") else ""
         human = state in ("held", "reported")
         found[decoded(path)] = moved + (

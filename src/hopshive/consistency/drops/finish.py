@@ -43,19 +43,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # Tables that one step reads.
-PAGE = 1000
+TABLES_PER_PAGE = 1000
 # Seconds for which a directory without its table is left to the metastore that is about to delete it.
-SETTLE = 10.0
+SETTLE_SECONDS = 10.0
 # Seconds of silence after which a metastore counts as ended; any other would have deleted the directory by then.
-PATIENCE = 60.0
+PATIENCE_SECONDS = 60.0
 # By how much a metastore's clock and the database's may differ, in seconds.
-CLOCKS = 30.0
+CLOCK_SKEW_SECONDS = 30.0
 # Seconds to wait for one metastore.
 TIMEOUT = 2.0
 # Seconds between two writes of SEEN.
 WRITE = 10.0
 # More directories than this at once are not calls that were cut off: a human must decide.
-MOST = 100
+MAX_DIRECTORIES = 100
 # Where it stands in {state}.setting, as JSON: `complete` and, of each metastore, `heard`, in seconds since 1970 by the database's
 # clock, and the number that the next table has.
 SEEN = "drops_seen"
@@ -133,7 +133,7 @@ class Drops:
             if one.tbl_id not in self._left:
                 since = self._round if self._complete is None else self._complete
                 self._left[one.tbl_id] = _Left(one, self._clock(), since)
-        self._after = page[-1] if len(page) == PAGE else 0
+        self._after = page[-1] if len(page) == TABLES_PER_PAGE else 0
         if not self._after:
             self._complete = self._round
             self._write()
@@ -154,7 +154,7 @@ class Drops:
                 self._round = float(tx.value("SELECT UNIX_TIMESTAMP(NOW(3))"))
             rows = tx.rows(
                 "SELECT tbl_id, name, path, inode FROM {state}.owned WHERE tbl_id > %s ORDER BY tbl_id LIMIT %s",
-                (self._after, PAGE),
+                (self._after, TABLES_PER_PAGE),
             )
             page = [int(row[0]) for row in rows]
             # Read after the page: a table exists before its note does.
@@ -209,11 +209,11 @@ class Drops:
         left = list(self._left.values())
         entries = self._namenode.entries([one.directory.path for one in left])
         there = {one.directory.tbl_id for one, entry in zip(left, entries, strict=True) if _is(entry, one.directory)}
-        due = [one for one in left if now - one.noticed >= SETTLE]
+        due = [one for one in left if now - one.noticed >= SETTLE_SECONDS]
         # An absence counts only when due: a NameNode that is cut off from the others does not have new directories.
         self._forget([one for one in due if one.directory.tbl_id not in there])
         due = [one for one in due if one.directory.tbl_id in there]
-        if len(due) > MOST:
+        if len(due) > MAX_DIRECTORIES:
             log.error(
                 "%d tables were dropped and their directories are there, as %s: they stay.",
                 len(due),
@@ -227,17 +227,23 @@ class Drops:
 
     def _decide_on(self, one: _Left, started: Mapping[str, float | None]) -> None:
         now = self._clock()
-        begun = [address for address, start in started.items() if start is not None and start > one.since - CLOCKS]
+        begun = [
+            address
+            for address, start in started.items()
+            if start is not None and start > one.since - CLOCK_SKEW_SECONDS
+        ]
         # A metastore that was silent before that time has not dropped the table.
         silent = [
             address
             for address, start in started.items()
-            if start is None and self._heard.get(address, 0.0) > one.since - CLOCKS
+            if start is None and self._heard.get(address, 0.0) > one.since - CLOCK_SKEW_SECONDS
         ]
         ended = begun or [
-            address for address in silent if now - max(one.noticed, self._answered.get(address, 0.0)) >= PATIENCE
+            address
+            for address in silent
+            if now - max(one.noticed, self._answered.get(address, 0.0)) >= PATIENCE_SECONDS
         ]
-        late = now - one.noticed >= PATIENCE
+        late = now - one.noticed >= PATIENCE_SECONDS
         if ended:
             self._finish(one, ended[0], late=late)
         elif late and not silent:

@@ -39,7 +39,7 @@ from hopshive.errors import Refused
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hopshive.consistency.garbage.references import Kind
+    from hopshive.consistency.garbage.references import GarbageKind
     from hopshive.daemon.metrics import Metrics
     from hopshive.database import Database, Server, Transaction
 
@@ -48,14 +48,14 @@ log = logging.getLogger(__name__)
 logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)
 
 # Seconds of silence after which the server says that there is nothing new.
-HEARTBEAT = 0.5
+HEARTBEAT_SECONDS = 0.5
 # Seconds for an answer: within ten of silence the server has said twenty times that it is there.
 TIMEOUTS = {"read_timeout": 10, "write_timeout": 10}
 # Seconds that one step reads for, and candidates that one transaction writes.
-STEP = 0.5
-MOST = 2000
+STEP_SECONDS = 0.5
+MAX_CANDIDATES = 2000
 # Seconds between two notes of a position to which nothing of our concern led.
-NOTE = 10.0
+POSITION_SECONDS = 10.0
 # INCIDENT_EVENT, and the server's word that a file or a position of the log is not there.
 INCIDENT = 26
 NOT_THERE = 1236
@@ -92,7 +92,7 @@ class Source:
     named: bool = False
 
 
-def sources(kinds: Iterable[Kind]) -> dict[str, Source]:
+def sources(kinds: Iterable[GarbageKind]) -> dict[str, Source]:
     """By table: what refers to a kind of garbage, by a foreign key or without one."""
     columns: dict[str, dict[str, str]] = {}
     for kind in kinds:
@@ -225,7 +225,7 @@ class Follower:
         """Events until there are none, for half a second at most or as many as one transaction writes."""
         stream = self._stream
         assert stream is not None  # noqa: S101 - `step` begins
-        until = time.monotonic() + STEP
+        until = time.monotonic() + STEP_SECONDS
         read_to: datetime | None = None
         worked = False
         while True:
@@ -246,7 +246,7 @@ class Follower:
             if isinstance(event, DeleteRowsEvent):
                 worked = True
                 self._take(event)
-                if len(self._candidates) + len(self._views) >= MOST:
+                if len(self._candidates) + len(self._views) >= MAX_CANDIDATES:
                     # Within a transaction of the log: candidates alone.
                     self._write(stream, None)
             elif isinstance(event, RotateEvent) or _ends(event):
@@ -281,7 +281,7 @@ class Follower:
             position = Position(position.place, position.uuid, str(stream.log_file), int(stream.log_pos))
             if self._metrics:
                 self._metrics.binary_log_lag_seconds.set(max(0.0, (_now() - read_to).total_seconds()))
-            if not candidates and not views and now - self._noted < NOTE:
+            if not candidates and not views and now - self._noted < POSITION_SECONDS:
                 return
         elif not candidates and not views:
             return
@@ -368,7 +368,7 @@ def _open(server: Server, position: Position, schema: str, tables: Iterable[str]
         filter_non_implemented_events=False,
         only_schemas=[schema],
         only_tables=list(tables),
-        slave_heartbeat=HEARTBEAT,
+        slave_heartbeat=HEARTBEAT_SECONDS,
         pymysql_wrapper=connect,
         ignore_decode_errors=True,
         enable_logging=False,

@@ -50,15 +50,15 @@ GUARD = 60.0
 # Seconds of a term before its first sweep, at most: who takes over catches up first, and a sweep reads whole tables.
 FIRST = 60.0
 # Rows that a sweep looks at in one statement, without a lock.
-PAGE = 5000
+ROWS_PER_PAGE = 5000
 # Rows that one transaction locks and deletes, without their parts: some tens of milliseconds.
 BATCH = 500
 # Keys that wait for their second look: some megabytes. The sweep waits while there are more.
 MOST_WAITING = 100_000
 # Seconds until what another session had locked is tried again.
-AGAIN = 1.0
+RETRY_SECONDS = 1.0
 # Seconds between two looks for candidates when there were none.
-LOOK = 0.5
+POLL_SECONDS = 0.5
 # Seconds between two short looks, and rows of one: some milliseconds.
 SHORT_LOOK = 1.0
 SHORT_PAGE = 1000
@@ -164,7 +164,7 @@ class Collector:
             )
         except Contention as error:
             log.info("Garbage has to wait: %s", error)
-            self._paused = now + AGAIN
+            self._paused = now + RETRY_SECONDS
             if self._metrics:
                 self._metrics.errors.labels(what="garbage").inc()
             return False
@@ -193,7 +193,7 @@ class Collector:
         """What removals, and deleted descriptors, left. A candidate that is in use after all is forgotten."""
         if now < self._look:
             return False
-        self._look = now + LOOK
+        self._look = now + POLL_SECONDS
         kinds = {subject.name: subject for subject in self._all_subjects() if isinstance(subject, Rows)}
         # A removal that writes the same candidate now has it locked: its transaction is not over.
         sql = "SELECT kind, id FROM {state}.candidate LIMIT %s"
@@ -212,7 +212,7 @@ class Collector:
         for done, _ in outcomes:
             self._account(done)
         if not any(forgotten for _, forgotten in outcomes):
-            self._look = now + AGAIN
+            self._look = now + RETRY_SECONDS
             return False
         self._look = now
         return True
@@ -270,7 +270,7 @@ class Collector:
             self._waiting.insert(0, _Waiting(waiting.due, subject, rest))
         if done.left:
             # What was too much for one transaction follows at once; what is locked follows later.
-            self._waiting.append(_Waiting(now if done.total else now + AGAIN, subject, done.left))
+            self._waiting.append(_Waiting(now if done.total else now + RETRY_SECONDS, subject, done.left))
         if locked:
             self._waiting.append(_Waiting(now + LOCKED_AGAIN, subject, locked))
         self._account(done)
@@ -317,7 +317,7 @@ class Collector:
             return False
         subject = self._plan[0]
         with self._database.reading() as tx:
-            page = subject.page(tx, self._after, PAGE)
+            page = subject.page(tx, self._after, ROWS_PER_PAGE)
         self._after = page.after
         self._found[subject.name] = self._found.get(subject.name, 0) + len(page.garbage)
         if page.garbage:

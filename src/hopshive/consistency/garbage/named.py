@@ -66,7 +66,7 @@ SIGNS = (
     "SELECT 1 FROM COMPACTION_QUEUE WHERE CQ_DATABASE = %s AND CQ_TABLE = %s AND CQ_STATE = 'r' LIMIT 1",
 )
 # Rows of one table that one transaction deletes.
-MOST = 1000
+MAX_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,11 @@ class Names:
         full = False
         for named in NAMED[:-1] if gone else ():
             rows = tx.execute(
-                f"DELETE FROM {named.table} WHERE {named.database} = %s AND {named.name} = %s AND {named.where} LIMIT {MOST}",
+                f"DELETE FROM {named.table} WHERE {named.database} = %s AND {named.name} = %s AND {named.where} LIMIT {MAX_ROWS}",
                 name,
             )
             done.add(named.table, rows)
-            full = full or rows >= MOST
+            full = full or rows >= MAX_ROWS
         if full:
             done.left.insert(0, name)
         if ours or (gone and not full):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Orphan = tuple[int, tuple[Any, ...]]
 
 # Rows of one table that one transaction deletes; each takes its own dependants along.
-MOST = 1000
+MAX_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class Orphans:
             gone = [values for _, values in self._alone(tx, at, *_having("c", key, some))]
             if gone:
                 condition, arguments = _having(key.table, key, gone)
-                rows = tx.execute(f"DELETE FROM {key.table} WHERE {condition} LIMIT {MOST}", arguments)
+                rows = tx.execute(f"DELETE FROM {key.table} WHERE {condition} LIMIT {MAX_ROWS}", arguments)
                 done.add(key.table, rows)
-                if rows >= MOST:
+                if rows >= MAX_ROWS:
                     done.left += [(at, values) for values in gone]
         return done
 

@@ -90,7 +90,7 @@ class Onward:
 
 
 @dataclass(frozen=True)
-class Kind:
+class GarbageKind:
     """A root with what the database says about it: the keys of its parts, and those that protect it."""
 
     root: Root
@@ -124,7 +124,7 @@ def _same(key: ForeignKey) -> str:
 
 def kinds(
     database: str, keys: Iterable[ForeignKey], tables: Iterable[str], indexes: Mapping[tuple[str, str], str]
-) -> list[Kind]:
+) -> list[GarbageKind]:
     """The kinds of garbage in a database with these tables and foreign keys, in the order in which they set others free.
 
     `indexes`: one that begins with a column, by table and column. Raises ReferencesError if nothing protects a kind: a
@@ -152,11 +152,11 @@ def kinds(
             for key in keys
             if key.table in own and len(key.columns) == 1 and key.to != root.table and key.to in names
         )
-        found.append(Kind(root, parts, references, onward))
+        found.append(GarbageKind(root, parts, references, onward))
     return found
 
 
-def read_kinds(tx: Transaction) -> list[Kind]:
+def read_kinds(tx: Transaction) -> list[GarbageKind]:
     """The kinds of this database. Raises ReferencesError."""
     keys = incoming(tx)
     for key in keys:

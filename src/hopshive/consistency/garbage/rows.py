@@ -25,7 +25,7 @@ from hopshive.database import GIVEN, given
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hopshive.consistency.garbage.references import Kind
+    from hopshive.consistency.garbage.references import GarbageKind
     from hopshive.database import Transaction
 
 LOWEST = -(1 << 63)
@@ -35,7 +35,7 @@ LOWEST = -(1 << 63)
 class Rows:
     """One kind of row; keys are its ids."""
 
-    kind: Kind
+    kind: GarbageKind
 
     @property
     def name(self) -> str:

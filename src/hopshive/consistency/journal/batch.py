@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from hopshive.metastore.closure import Table
 
 
-Kind = Literal["partition", "table", "database"]
+ObjectKind = Literal["partition", "table", "database"]
 # Bytes of journal.name; what is longer is cut there, and whole in the content.
 NAME_BYTES = 1100
 # Rows that go with the objects of one transaction, which are held in memory: statistics of a wide table are thousands for a few
 # partitions. Some tens of megabytes.
 MOST_ROWS = 10_000
-TABLE_OF: Mapping[Kind, str] = {"database": "DBS", "table": "TBLS", "partition": "PARTITIONS"}
+TABLE_OF: Mapping[ObjectKind, str] = {"database": "DBS", "table": "TBLS", "partition": "PARTITIONS"}
 
 
 @dataclass(slots=True)
 class Object:
     """An object of a batch; its number is its place in it."""
 
-    kind: Kind
+    kind: ObjectKind
     id: int
     sd_id: int | None
     names: tuple[str, ...]
@@ -126,7 +126,7 @@ def unowned(tx: Transaction, sd_ids: Sequence[object]) -> list[int]:
     )
 
 
-def describe(tx: Transaction, kind: Kind, ids: Sequence[int]) -> list[Object]:
+def describe(tx: Transaction, kind: ObjectKind, ids: Sequence[int]) -> list[Object]:
     """Names and descriptors, in the order of the ids."""
     database = "COALESCE(d.CTLG_NAME, ''), COALESCE(d.NAME, '')"
     acid = "(SELECT PARAM_VALUE FROM TABLE_PARAMS a WHERE a.TBL_ID = t.TBL_ID AND a.PARAM_KEY = 'transactional')"

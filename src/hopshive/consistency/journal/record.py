@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from hopshive.consistency.journal.batch import Kind
+    from hopshive.consistency.journal.batch import ObjectKind
     from hopshive.database import Row, Transaction
 
 # Rows that wait for the other object that they belong to have an entry of their own, found by this hash of no path.
@@ -32,7 +32,7 @@ class Entry:
 
     id: int
     removal: int
-    kind: Kind
+    kind: ObjectKind
     name: str
     path: str
     inode: int | None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from hopshive.consistency.drops import owned
-from hopshive.consistency.journal.batch import NAME_BYTES, TABLE_OF, Kind, Object, choose, describe, unowned
+from hopshive.consistency.journal.batch import NAME_BYTES, TABLE_OF, Object, ObjectKind, choose, describe, unowned
 from hopshive.consistency.journal.content import encode, fragment
 from hopshive.database import DatabaseError, chunks, marks
 from hopshive.hdfs.paths import path_hash
@@ -55,7 +55,7 @@ class Cause:
 class Removed:
     """An object that is gone. `name`: hive.db, hive.db.table, hive.db.table/part=1. `path`: empty for a view."""
 
-    kind: Kind
+    kind: ObjectKind
     name: str
     path: str
 
@@ -128,7 +128,7 @@ def _remove(
     tx: Transaction,
     keys: Graph,
     removal: int,
-    kind: Kind,
+    kind: ObjectKind,
     ids: Sequence[int],
     fs: FileSystem,
     inodes: Mapping[int, int | None] | None,
@@ -252,7 +252,7 @@ def _note_last(
 
 
 def _locate(
-    kind: Kind,
+    kind: ObjectKind,
     objects: Sequence[Object],
     found: Mapping[str, TableRows],
     locations: Mapping[int | None, str | None],
@@ -293,7 +293,7 @@ def _add_of_views(tx: Transaction, keys: Graph, found: dict[str, TableRows], vie
                 rows.owners.append(views[row[at]])
 
 
-def _scopes(kind: Kind, objects: Sequence[Object]) -> list[Scope]:
+def _scopes(kind: ObjectKind, objects: Sequence[Object]) -> list[Scope]:
     """What has transactional state: Hive clears it for transactional tables, and for every database."""
     return [
         Scope(number, *one.names[1:])

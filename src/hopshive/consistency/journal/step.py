@@ -11,12 +11,12 @@ from hopshive.consistency.journal.record import Entry
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hopshive.consistency.journal.batch import Kind
+    from hopshive.consistency.journal.batch import ObjectKind
     from hopshive.database import Row
     from hopshive.metastore.closure import Table
 
 
-KINDS: tuple[Kind, ...] = ("database", "table", "partition")
+KINDS: tuple[ObjectKind, ...] = ("database", "table", "partition")
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Wanted:
 class Step:
     """Entries of one kind, by id; those that are refused, with the reason."""
 
-    kind: Kind
+    kind: ObjectKind
     backs: dict[int, Back]
     refused: dict[int, str] = field(default_factory=dict)
     wanted: dict[str, dict[Row, Wanted]] = field(default_factory=dict)

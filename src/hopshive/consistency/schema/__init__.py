@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Existing", "SchemaError", "Source", "Statement", "apply", "bind", "check", "remove"]
 
 # Seconds between two looks at the lease.
-LOOK = 0.2
+POLL_SECONDS = 0.2
 
 
 def apply(
@@ -124,4 +124,4 @@ def _require_nobody(session: Session, database: str) -> None:
                 "Stop the unit hopshive-cleaner on each host first."
             )
         before = now
-        time.sleep(min(now.left, LOOK))
+        time.sleep(min(now.left, POLL_SECONDS))

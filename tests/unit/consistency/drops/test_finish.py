@@ -10,7 +10,15 @@ from unittest.mock import Mock
 import pytest
 
 from hopshive.consistency.drops import owned
-from hopshive.consistency.drops.finish import CLOCKS, MOST, PATIENCE, SEEN, SETTLE, TABLES, Drops
+from hopshive.consistency.drops.finish import (
+    CLOCK_SKEW_SECONDS,
+    MAX_DIRECTORIES,
+    PATIENCE_SECONDS,
+    SEEN,
+    SETTLE_SECONDS,
+    TABLES,
+    Drops,
+)
 from hopshive.daemon.metrics import Metrics
 from hopshive.database import Database, LostLease
 from hopshive.database.state import write_setting
@@ -194,7 +202,7 @@ def test_a_directory_that_was_made_again_is_the_one_that_counts(site: Site, db: 
     delete_rows(site, [number])
     site.after(1)
     site.restart(FIRST)
-    site.after(SETTLE)
+    site.after(SETTLE_SECONDS)
     assert not site.is_there(path_of(site, "t"))
 
 
@@ -206,7 +214,7 @@ def test_the_directory_goes_to_the_trash_when_a_metastore_began_since(site: Site
     delete_rows(site, [number])
     site.after(1)
     site.restart(SECOND)
-    site.after(SETTLE - 1)
+    site.after(SETTLE_SECONDS - 1)
     assert site.is_there(path_of(site, "t")), "the metastore that is at it has a moment to delete it"
     site.after(1)
     assert not site.is_there(path_of(site, "t"))
@@ -222,7 +230,7 @@ def test_one_that_lies_in_the_trash_already_stays_there(site: Site, db: int) -> 
         delete_rows(site, [make(site, db)])
         site.after(1)
         site.restart(FIRST)
-        site.after(SETTLE)
+        site.after(SETTLE_SECONDS)
     above = f"{TRASH}{path_of(site, '')}".rstrip("/")
     names = sorted(entry.name for entry in site.world.namenode.listing(above))
     assert len(names) == 2
@@ -243,9 +251,9 @@ def test_check_tells_what_is_about_to_be_decided(site: Site, db: int) -> None:
 def test_a_metastore_that_is_silent_for_a_minute_has_ended(site: Site, db: int) -> None:
     delete_rows(site, [make(site, db)])
     site.after(1)
-    site.after(SETTLE)
+    site.after(SETTLE_SECONDS)
     site.began[FIRST] = None
-    site.after(PATIENCE - 1)
+    site.after(PATIENCE_SECONDS - 1)
     assert site.is_there(path_of(site, "t"))
     site.after(1)
     assert not site.is_there(path_of(site, "t"))
@@ -256,7 +264,7 @@ def test_a_metastore_that_is_silent_for_a_moment_has_not(site: Site, db: int) ->
     site.after(1)
     for answer in (None, LONG_AGO, None, None):
         site.began[FIRST] = answer
-        site.after(PATIENCE / 2)
+        site.after(PATIENCE_SECONDS / 2)
         assert site.is_there(path_of(site, "t"))
     site.began[FIRST] = LONG_AGO
     site.after(1)
@@ -269,10 +277,10 @@ def test_a_metastore_that_was_away_before_has_not_dropped_it(
 ) -> None:
     number = make(site, db)
     site.began[FIRST] = None
-    site.drops._heard[FIRST] -= 2 * CLOCKS
+    site.drops._heard[FIRST] -= 2 * CLOCK_SKEW_SECONDS
     delete_rows(site, [number])
     site.after(1)
-    site.after(PATIENCE)
+    site.after(PATIENCE_SECONDS)
     assert site.is_there(path_of(site, "t"))
     assert "no metastore has ended since" in caplog.text
 
@@ -288,7 +296,7 @@ def test_the_next_leader_knows_since_when(site: Site, db: int) -> None:
     site.began[FIRST] = began - 3590
     site.start()
     site.after(1)
-    site.after(SETTLE)
+    site.after(SETTLE_SECONDS)
     assert not site.is_there(path_of(site, "t"))
 
 
@@ -307,7 +315,7 @@ def test_who_leads_no_longer_moves_nothing(site: Site, db: int) -> None:
     drops._written = site.now + 3600
     site.after(1)
     with pytest.raises(LostLease):
-        site.after(SETTLE)
+        site.after(SETTLE_SECONDS)
     database.close()
     assert site.is_there(path_of(site, "t"))
 
@@ -322,7 +330,7 @@ def test_a_drop_to_its_end_leaves_nothing_to_do(site: Site, db: int) -> None:
     site.after(1)
     assert site.written_down() == {"hive.d.t"}, "a NameNode that was parted does not know what was made since"
     site.restart(FIRST)
-    site.after(SETTLE)
+    site.after(SETTLE_SECONDS)
     assert site.written_down() == set()
     assert not site.is_there(f"{TRASH}{path_of(site, 't')}")
 
@@ -330,7 +338,7 @@ def test_a_drop_to_its_end_leaves_nothing_to_do(site: Site, db: int) -> None:
 def test_the_directory_stays_when_no_metastore_ended(site: Site, db: int, caplog: pytest.LogCaptureFixture) -> None:
     delete_rows(site, [make(site, db)])
     site.after(1)
-    site.after(PATIENCE)
+    site.after(PATIENCE_SECONDS)
     assert site.is_there(path_of(site, "t"))
     assert site.written_down() == set()
     assert f"its directory {path_of(site, 't')} stays: no metastore has ended since" in caplog.text
@@ -345,8 +353,8 @@ def test_a_directory_that_another_table_has_now_stays(site: Site, db: int, caplo
     site.world.make_table(db, "t", path_of(site, "t"))
     site.world.settle()
     site.restart(FIRST)
-    site.after(SETTLE)
-    site.after(PATIENCE)
+    site.after(SETTLE_SECONDS)
+    site.after(PATIENCE_SECONDS)
     assert site.is_there(path_of(site, "t"))
     assert site.world.objects() == {"d", "d.t"}
     assert "the metastore refers to it" in caplog.text
@@ -367,7 +375,7 @@ def test_a_directory_that_another_table_gets_while_locations_are_read_stays(
 
     # Asked between the two.
     monkeypatch.setattr(site.world.namenode, "trash_interval", late)
-    site.after(SETTLE)
+    site.after(SETTLE_SECONDS)
     assert site.is_there(path_of(site, "t"))
     assert site.world.objects() == {"d", "d.t"}
 
@@ -378,9 +386,9 @@ def test_nothing_is_moved_or_given_up_in_safe_mode(site: Site, db: int, monkeypa
     site.restart(FIRST)
     with monkeypatch.context() as patched:
         patched.setattr(site.world.namenode, "safe_mode", lambda: True)
-        site.after(SETTLE)
+        site.after(SETTLE_SECONDS)
         assert site.is_there(path_of(site, "t"))
-    site.after(SETTLE)
+    site.after(SETTLE_SECONDS)
     assert not site.is_there(path_of(site, "t"))
 
 
@@ -390,7 +398,7 @@ def test_what_was_put_back_while_it_was_looked_at_stays(site: Site, db: int) -> 
     site.after(1)
     site.world.metastore.execute("DELETE FROM {state}.owned")
     site.restart(FIRST)
-    site.after(SETTLE)
+    site.after(SETTLE_SECONDS)
     assert site.is_there(path_of(site, "t"))
 
 
@@ -400,7 +408,7 @@ def test_another_directory_at_the_place_stays(site: Site, db: int) -> None:
     site.world.files.mkdir(path_of(site, "t"))
     site.after(1)
     site.restart(FIRST)
-    site.after(SETTLE)
+    site.after(SETTLE_SECONDS)
     assert site.is_there(path_of(site, "t"))
     assert site.written_down() == set()
 
@@ -413,7 +421,7 @@ def test_without_a_trash_it_stays(
     delete_rows(site, [make(site, db)])
     site.after(1)
     site.restart(FIRST)
-    site.after(SETTLE)
+    site.after(SETTLE_SECONDS)
     assert site.is_there(path_of(site, "t"))
     assert "HDFS has no trash (fs.trash.interval)" in caplog.text
 
@@ -425,7 +433,7 @@ def test_what_hdfs_refuses_to_move_stays(site: Site, db: int, caplog: pytest.Log
     site.restart(FIRST)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("hopshive.consistency.drops.finish.TRASH", "a" * 300)
-        site.after(SETTLE)
+        site.after(SETTLE_SECONDS)
     assert site.is_there(path_of(site, "t"))
     assert "it cannot be moved to the trash: The NameNode" in caplog.text
 
@@ -438,27 +446,27 @@ def test_a_metastore_that_was_put_back_to_an_earlier_state_has_dropped_nothing(
     site.world.metastore.execute(f"UPDATE SEQUENCE_TABLE SET NEXT_VAL = 990 WHERE SEQUENCE_NAME = '{TABLES}'")
     site.restart(FIRST)
     site.after(1)
-    site.after(SETTLE)
+    site.after(SETTLE_SECONDS)
     assert site.is_there(path_of(site, "t"))
     assert site.written_down() == set()
     assert "put back to an earlier state. The directories of missing tables stay: 1." in caplog.text
 
 
 def test_many_at_once_are_for_a_human(site: Site, db: int, caplog: pytest.LogCaptureFixture) -> None:
-    tables = [site.world.make_table(db, f"t{n}", path_of(site, f"t{n}")) for n in range(MOST + 1)]
+    tables = [site.world.make_table(db, f"t{n}", path_of(site, f"t{n}")) for n in range(MAX_DIRECTORIES + 1)]
     site.world.settle()
     site.after(1)
     delete_rows(site, tables)
     site.after(1)
     site.restart(FIRST)
-    site.after(SETTLE)
+    site.after(SETTLE_SECONDS)
     assert site.is_there(path_of(site, "t0"))
-    assert f"{MOST + 1} tables were dropped and their directories are there" in caplog.text
+    assert f"{MAX_DIRECTORIES + 1} tables were dropped and their directories are there" in caplog.text
     assert site.written_down() == set()
 
 
 def test_more_tables_than_a_page_are_looked_at_in_turns(site: Site, db: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hopshive.consistency.drops.finish.PAGE", 2)
+    monkeypatch.setattr("hopshive.consistency.drops.finish.TABLES_PER_PAGE", 2)
     tables = [site.world.make_table(db, f"t{n}", path_of(site, f"t{n}")) for n in range(5)]
     site.world.settle()
     for _ in range(4):
@@ -466,5 +474,5 @@ def test_more_tables_than_a_page_are_looked_at_in_turns(site: Site, db: int, mon
     delete_rows(site, tables[1:])
     site.restart(FIRST)
     for _ in range(4):
-        site.after(SETTLE)
+        site.after(SETTLE_SECONDS)
     assert [site.is_there(path_of(site, f"t{n}")) for n in range(5)] == [True, False, False, False, False]

@@ -615,7 +615,7 @@ def test_a_rate_of_nothing_stops_it(world: GarbageWorld) -> None:
 
 def test_a_large_table_is_swept_in_bounded_transactions(world: GarbageWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """20,000 partitions: no statement returns more than a page, no transaction deletes more than a batch."""
-    monkeypatch.setattr(cleaning, "PAGE", 1000)
+    monkeypatch.setattr(cleaning, "ROWS_PER_PAGE", 1000)
     monkeypatch.setattr(cleaning, "BATCH", 200)
     rows = world.rows
     rows.database()

@@ -93,7 +93,7 @@ def test_names_wait_as_long_as_a_rename_may_take(world: GarbageWorld) -> None:
 
 
 def test_much_goes_a_part_at_a_time_and_the_counter_last(world: GarbageWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(named, "MOST", 10)
+    monkeypatch.setattr(named, "MAX_ROWS", 10)
     world.rows.run(LEFT[0], f"INSERT INTO TXN_TO_WRITE_ID SELECT seq, 'd', 't', seq FROM {numbers(1, 35)}")
     names = named.Names()
     steps = []

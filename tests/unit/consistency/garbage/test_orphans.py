@@ -91,7 +91,7 @@ def test_what_has_an_owner_again_stays(world: GarbageWorld) -> None:
 
 
 def test_one_transaction_deletes_so_many_rows(world: GarbageWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orphans, "MOST", 2)
+    monkeypatch.setattr(orphans, "MAX_ROWS", 2)
     lose(world, "DELETE FROM TBLS WHERE TBL_ID = 2")
     keys = found(world)
     assert len(keys) == 1

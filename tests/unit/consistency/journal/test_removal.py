@@ -13,7 +13,7 @@ import pytest
 
 from hopshive.consistency import journal
 from hopshive.consistency.journal import Removed
-from hopshive.consistency.journal.batch import Kind
+from hopshive.consistency.journal.batch import ObjectKind
 from hopshive.consistency.journal.content import decode
 from hopshive.database import Transaction
 from hopshive.hdfs.paths import path_hash
@@ -113,7 +113,7 @@ def test_what_the_server_does_not_take_along_is_deleted_too(
     assert world.dump() == before
 
 
-def _kind(what: str) -> Kind:
+def _kind(what: str) -> ObjectKind:
     return "partition" if "/" in what else "table" if "." in what else "database"
 
 
