@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: hopshive_host_info
-short_description: Tell what a host must be known for before hopshive is installed on it
+short_description: Collect what preflight checks of a host
 version_added: "0.1.0"
 description:
   - Returns the distribution, the architecture, the memory, the release of a JDK, the version of a Python, the free
@@ -318,7 +318,7 @@ def users(wanted: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def entered_as() -> str:
-    """Whom the module runs as; empty for root."""
+    """The user that the module runs as; empty for root."""
     uid = os.geteuid()
     if uid == 0:
         return ""

@@ -29,7 +29,7 @@ def test_the_warehouse_is_what_the_model_says(warehouse: Warehouse) -> None:
             run.draw(STEPS)
         finally:
             write_steps(ROOT / f"build/fuzz/{SEED}.json", run.done, seed=SEED)
-        # What is left of it must not disturb those that come after.
+        # What the run has left must not disturb later tests.
         run.prepare()
     assert run.report.total == STEPS
     assert run.report.engine_writes >= STEPS / 10

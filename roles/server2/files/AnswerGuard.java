@@ -88,9 +88,9 @@ import org.slf4j.LoggerFactory;
  * &lt;=&gt; is true of NULL, and SELECT k IS NOT NULL AND k = 1 is false of it, not NULL. A statement with &lt;=&gt;, or whose columns are
  * conditions that CBO writes so, is planned without that step.
  *
- * <p>Rule "correlation": a row of the query around a subquery is joined to what the subquery has for its columns by =, which is never
- * true of NULL (CALCITE-6962). So a row with a NULL finds nothing where the subquery's WHERE may be true of it: below OR, with &lt;=&gt;, IS
- * NULL, coalesce. Comparisons joined by AND are never true of NULL.
+ * <p>Rule "correlation": CBO joins a row of the outer query to a correlated subquery by = on the outer columns, and = is never true of
+ * NULL (CALCITE-6962). So an outer row with a NULL finds nothing, even where the subquery's WHERE is true of it: below OR, with
+ * &lt;=&gt;, IS NULL, coalesce. Comparisons joined by AND are never true of NULL, so the plan is right for them.
  *
  * <p>Rule "lateral": CBO gives the columns of LATERAL VIEW the table of those beside it (HIVE-29084). A condition about both is taken for
  * one that was pushed down, and dropped. A statement that has one keeps its conditions where they are, whatever is pushed down.
@@ -112,7 +112,8 @@ import org.slf4j.LoggerFactory;
  * <p>Rule "constants": a condition without a column, as in HAVING current_date &gt; '2030-01-01', is pushed below aggregates, in each
  * planner. The total has a row all the same. Such conditions stay above aggregates.
  *
- * <p>Rule "absent": without CBO a NULL is lost that is NOT IN a subquery without rows. Hive leaves CBO out for some clauses.
+ * <p>Rule "absent": a NULL is NOT IN a subquery without rows, and without CBO Hive loses that row. Hive leaves CBO out for some
+ * clauses.
  *
  * <p>Rule "order": the plan of CBO is written as a statement again, whose ORDER BY has names. A name that is both an alias and
  * another grouping key stands for the key there.
@@ -1368,7 +1369,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
         }
 
-        /** Refuses a subquery whose WHERE may be true of a column of the query around it that is NULL, and needs that column for it. */
+        /** Refuses a correlated subquery whose WHERE may be true of an outer row although the outer column that it needs is NULL. */
         private void refuseCorrelation(ASTNode subquery) throws SemanticException {
             ASTNode query = (ASTNode) subquery.getChild(1);
             ASTNode block = block(subquery);
@@ -1387,7 +1388,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             }
         }
 
-        /** Refuses NOT IN of a subquery where Hive plans without CBO, and what is asked for may be NULL. */
+        /** Refuses NOT IN of a subquery where Hive plans without CBO, and the left side may be NULL. */
         private void refuseAbsence(ASTNode subquery) throws SemanticException {
             if (!withoutCbo || subquery.getParent().getType() != HiveParser.KW_NOT || subquery.getChildCount() < 3) {
                 return;
@@ -1455,7 +1456,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return allowed && side(left, own, around) != 3 && side(right, own, around) != 3;
         }
 
-        /** What an expression has columns of: 1 the subquery's, 2 those around it, 3 both. */
+        /** The queries whose columns an expression names: 0 none, 1 the subquery, 2 the outer query, 3 both. */
         private int side(ASTNode node, Scope own, Scope around) {
             Map<String, ASTNode> outer = new HashMap<>();
             Map<String, ASTNode> inner = new HashMap<>();
@@ -1463,7 +1464,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return (inner.isEmpty() ? 0 : 1) + (outer.isEmpty() ? 0 : 2);
         }
 
-        /** Adds the columns around a subquery that an expression names, and the others. */
+        /** Adds the outer columns that an expression names to `outer`, and the others to `inner`. */
         private void columns(ASTNode node, Scope own, Scope around, Map<String, ASTNode> outer, Map<String, ASTNode> inner) {
             if (column(node) != null) {
                 if (outside(node, own, around)) {
@@ -1487,7 +1488,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return table(column).isEmpty() ? column(column) : table(column) + "." + column(column);
         }
 
-        /** The columns around a subquery of which a condition is never true if they are NULL. */
+        /** The outer columns whose NULL makes a condition never true. */
         private Set<String> rejected(ASTNode condition, Scope own, Scope around) {
             int type = condition.getType();
             if (type == HiveParser.KW_AND || COMPARISONS.contains(type)) {
@@ -1520,7 +1521,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return strict(condition, own, around);
         }
 
-        /** The columns around a subquery with which an expression is NULL. */
+        /** The outer columns whose NULL makes an expression NULL. */
         private Set<String> strict(ASTNode node, Scope own, Scope around) {
             Set<String> all = new HashSet<>();
             if (column(node) != null) {
@@ -1535,7 +1536,7 @@ public final class AnswerGuard implements HiveSemanticAnalyzerHook {
             return all;
         }
 
-        /** Whether an ON joins terms by AND of which one is about both sides, and may be true where a column is NULL. */
+        /** Whether ON joins terms by AND, and one of them names both sides and may be true of a NULL. */
         private static boolean residue(ASTNode on) {
             // Also an AND below OR: CBO takes what is common to all sides out.
             boolean joined = all(on).stream().anyMatch(node -> node.getType() == HiveParser.KW_AND);

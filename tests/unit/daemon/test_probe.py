@@ -1,4 +1,4 @@
-"""The question to the NameNode that any daemon asks, to real NameNodes and to what is none."""
+"""A daemon's probe of the NameNode, on real NameNodes and on ports of other servers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_namenode_that_answers_is_reached(running: Hdfs) -> None:
 
 
 def test_a_user_without_rights_reaches_it_too(running: Hdfs) -> None:
-    """That rights are missing is for the duties to say."""
+    """The duties report missing rights."""
     with probing(running.rpc_port, "nobody") as contact:
         until(lambda: not contact.problem)
 
@@ -74,7 +74,7 @@ def test_what_is_no_namenode_is_out_of_reach(running: Hdfs) -> None:
         until(lambda: "it is not a NameNode's RPC port" in contact.problem)
 
 
-def test_it_ends_when_it_is_told_to(running: Hdfs) -> None:
+def test_a_probe_ends_when_it_is_stopped(running: Hdfs) -> None:
     probe = NameNodeProbe(NameNode([("127.0.0.1", running.rpc_port)]), Contact("the NameNode"))
     probe.start()
     probe.stop()
