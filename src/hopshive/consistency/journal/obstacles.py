@@ -105,12 +105,17 @@ def gather(keys: Graph, step: Step) -> None:
 
 
 def compare(tx: Transaction, step: Step) -> None:
-    """Look which rows are there already, and whether they are the same."""
-    for name, wanted in step.wanted.items():
+    """Look which rows are there already, and whether they are the same.
+
+    Shared rows come first, and are held until the end of the transaction: the garbage collector may be about to delete them
+    with their parts, since nothing refers to them yet.
+    """
+    for name in sorted(step.wanted, key=lambda name: name not in SHARED):
+        wanted = step.wanted[name]
         table = next(iter(wanted.values())).table
         by = table.key or table.columns
         values = {one.value(by[0]) for one in wanted.values()}
-        for row in select(tx, table, table.columns, by[0], values):
+        for row in select(tx, table, table.columns, by[0], values, "LOCK IN SHARE MODE" if name in SHARED else ""):
             one = wanted.get(_identity(table, table.columns, row, by))
             if one is None:
                 continue

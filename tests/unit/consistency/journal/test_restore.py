@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hopshive.consistency import journal
+from hopshive.consistency.journal import obstacles
 from hopshive.database import Contention
 from tests.support.journal_world import FS, Interrupted, JournalWorld, interrupt_at, open_world
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from hopshive.consistency.journal.step import Step
+    from hopshive.database import Transaction
     from tests.support.metastore_rows import Made
     from tests.support.servers import MariaDB
 
@@ -205,6 +208,33 @@ def test_a_session_that_takes_the_name_in_this_moment_makes_another_attempt_nece
     assert world.dump() == before
     monkeypatch.undo()
     assert "another table of that name" in world.restore().conflicts[0]
+
+
+def test_shared_rows_that_the_collector_wants_in_this_moment_stay(
+    world: JournalWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _database, table, _partitions = small(world)
+    before = world.dump()
+    world.remove(table)
+    find_clashes = obstacles.find_clashes
+
+    def collect_first(tx: Transaction, step: Step) -> None:
+        # As the collector does, which skips locked rows.
+        database = world.metastore.database()
+        with database.transaction() as other:
+            for shared, key, part in (("SERDES", "SERDE_ID", "SERDE_PARAMS"), ("CDS", "CD_ID", "COLUMNS_V2")):
+                unused = other.rows(f"SELECT {key} FROM {shared} FOR UPDATE SKIP LOCKED")
+                for (id_,) in unused:
+                    if not other.value(f"SELECT COUNT(*) FROM SDS WHERE {key} = %s", (id_,)):
+                        other.execute(f"DELETE FROM {part} WHERE {key} = %s", (id_,))
+                        other.execute(f"DELETE FROM {shared} WHERE {key} = %s", (id_,))
+        database.close()
+        find_clashes(tx, step)
+
+    monkeypatch.setattr("hopshive.consistency.journal.restore.find_clashes", collect_first)
+    progress = world.restore()
+    assert progress.conflicts == []
+    assert world.dump() == before
 
 
 # --- in whatever order --------------------------------------------------------------------------------------------------
