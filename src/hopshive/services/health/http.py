@@ -12,8 +12,9 @@ from hopshive.services.health.answer import NoAnswer, reason
 
 def fetch_json(url: str, timeout: float) -> Any:
     """The JSON at a URL; raises NoAnswer for everything else."""
+    body = fetch(url, timeout, "application/json")
     try:
-        return json.loads(fetch(url, timeout, "application/json"))
+        return json.loads(body)
     except ValueError:
         raise NoAnswer(f"{url} answered with something that is not JSON") from None
 
@@ -22,7 +23,11 @@ def fetch(url: str, timeout: float, accept: str = "*/*") -> bytes:
     """The content at a URL; raises NoAnswer unless the status is 200."""
     parts = urllib.parse.urlsplit(url)
     factory = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = factory(parts.hostname or "", parts.port, timeout=timeout)
+    try:
+        port = parts.port
+    except ValueError:
+        raise NoAnswer(f"{url} has no valid port") from None
+    connection = factory(parts.hostname or "", port, timeout=timeout)
     try:
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         connection.request("GET", path, headers={"Accept": accept})
