@@ -28,7 +28,7 @@ class Tools:
         """What a program printed. Raises NdbError with its last lines if it failed."""
         argv = [str(self.directory / program), f"--ndb-connectstring={self.connect}", *arguments]
         try:
-            done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=seconds)
+            done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False, timeout=seconds)
         except OSError as error:
             raise NdbError(f"{argv[0]} cannot be run: {error.strerror}.") from None
         except subprocess.TimeoutExpired:
