@@ -125,7 +125,7 @@ def was_trashed(place: str, path: str) -> bool:
 
 def has_twin(path: str) -> bool:
     """Whether a path leads into a snapshot, or around the names: its inodes have another path as well, or had."""
-    return "/.snapshot/" in path + "/" or path.startswith("/.reserved")
+    return "/.snapshot/" in path + "/" or (path + "/").startswith("/.reserved/")
 
 
 def path_hash(path: str) -> int:
