@@ -232,7 +232,7 @@ def test_the_playbooks_do_it(cluster: Ndb, launchers: Path, metastore: Metastore
     after = everything(cluster)
     assert after != before
     refusals = {
-        "Nothing was changed. Say which backup": (),
+        "Nothing was changed. Name the backup": (),
         "Tables exist: ": (f"ndb_restore_backup={number}",),
         "There is no part of the backup 7 in ": ("ndb_restore_backup=7", "ndb_restore_replace=true"),
     }
@@ -249,7 +249,7 @@ def test_the_playbooks_do_it(cluster: Ndb, launchers: Path, metastore: Metastore
     done = site.play("ndb_restore", *wanted)
     assert done.returncode == 0, done.stdout
     # What stood there is in a backup of its own, and the one that was restored is still there.
-    (spare,) = {int(found) for found in re.findall(r"is in the backup (\d+)\.", done.stdout)}
+    (spare,) = {int(found) for found in re.findall(r"are in the backup (\d+)\.", done.stdout)}
     for node in NODES:
         assert backup.sealed(cluster.directory / str(node))[-2:] == [number, spare]
     found = everything(cluster, 1)
