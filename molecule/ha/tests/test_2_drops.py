@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hopshive.consistency.drops.finish import SETTLE
+from hopshive.consistency.drops.finish import SETTLE_SECONDS
 from hopshive.metastore.thrift import SocketStream, ThriftError, TType, call
 from tests.faults.catalogue import comes, parted
 from tests.faults.site import NAMENODE_RPC
@@ -137,7 +137,7 @@ def test_the_cleaner_finishes_what_a_dead_metastore_began(
         site.service("metastore", host).kill()
     # The client asks the other metastore, and is told that there is nothing left to do.
     session.execute(f"DROP TABLE IF EXISTS {DATABASE}.dead")
-    assert comes(lambda: namenode.entry(path) is None, BACK + SETTLE)
+    assert comes(lambda: namenode.entry(path) is None, BACK + SETTLE_SECONDS)
     assert namenode.entry(f"/user/hdfs/.Trash/Current{path}/mark") is not None
     assert not [one for one in site.cleaners()[0].check() if path in one.text]
     site.wait_healthy(180)
@@ -184,7 +184,7 @@ def test_what_is_acknowledged_by_a_metastore_that_stops_is_done(
             thread.join(BACK)
         # Now: after a while the cleaner finishes what it finds.
         entries = site.namenode().entries([paths[name] for name in acknowledged])
-        assert time.monotonic() - began < SETTLE, "too late to tell who deleted them"
+        assert time.monotonic() - began < SETTLE_SECONDS, "too late to tell who deleted them"
         left = [entry.name for entry in entries if entry is not None]
     finally:
         service.start()
