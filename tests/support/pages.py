@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tests.support.prose import ROOT, WORDS, Text
+from tests.support.prose import WORDS, Text, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ def sentences(text: str) -> list[str]:
 
 def of_markdown(path: Path) -> Iterator[Text]:
     """Each sentence of a page, with its limit."""
-    file, text = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name, path.read_text()
+    file, text = place(path), path.read_text()
     for blocks in (paragraphs(text), cells(text)):
         for line, block in blocks:
             yield from (Text(file, line, one, WORDS) for one in sentences(block))
@@ -84,7 +84,7 @@ def of_markdown(path: Path) -> Iterator[Text]:
 
 def form_of(path: Path) -> Iterator[str]:
     """Complaints about the lines and the tables of a page."""
-    page, text = str(path.relative_to(ROOT)), path.read_text()
+    page, text = place(path), path.read_text()
     yield from too_wide(page, text)
     yield from too_full(page, text)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from tests.support.prose import ROOT, WORDS, Text
+from tests.support.prose import WORDS, Text, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,10 +24,6 @@ _VAGUE = re.compile(
     r"\w+ (?:it|them|this|that|these|those)(?: (?:again|back|now|look|go|run|start))*"
     r"|\w+ (?:what|who|whether (?:it|they)) .*"
 )
-
-
-def _place(path: Path) -> str:
-    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
 
 
 def _scalars(node: yaml.Node | None, key: str = "") -> Iterator[tuple[str, yaml.ScalarNode]]:
@@ -50,14 +46,14 @@ def _documents(path: Path) -> Iterator[tuple[str, yaml.ScalarNode]]:
 def _comments(path: Path) -> Iterator[Text]:
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if found := _COMMENT.match(line):
-            yield Text(_place(path), number, found[1])
+            yield Text(place(path), number, found[1])
 
 
 def names(path: Path) -> Iterator[Text]:
     """Names of plays, tasks, handlers and blocks. Other names, such as those of packages, begin with a small letter."""
     for key, node in _documents(path):
         if key == "name" and node.value[:1].isupper() and node.value != node.value.upper():
-            yield Text(_place(path), node.start_mark.line + 1, node.value)
+            yield Text(place(path), node.start_mark.line + 1, node.value)
 
 
 def of_yaml(path: Path) -> Iterator[Text]:
@@ -66,7 +62,7 @@ def of_yaml(path: Path) -> Iterator[Text]:
     for key, node in _documents(path):
         if key in MESSAGES | DESCRIPTIONS:
             limit = WORDS if key in DESCRIPTIONS else None
-            yield Text(_place(path), node.start_mark.line + 1, _EXPRESSION.sub("{}", node.value), limit)
+            yield Text(place(path), node.start_mark.line + 1, _EXPRESSION.sub("{}", node.value), limit)
     yield from _comments(path)
 
 
@@ -75,7 +71,7 @@ def of_template(path: Path) -> Iterator[Text]:
     yield from _comments(path)
     source = path.read_text()
     for found in _NOTE.finditer(source):
-        yield Text(_place(path), source.count("\n", 0, found.start()) + 1, found[1].strip())
+        yield Text(place(path), source.count("\n", 0, found.start()) + 1, found[1].strip())
 
 
 def vague(path: Path) -> Iterable[str]:

@@ -60,6 +60,11 @@ class Text:
     limit: int | None = None
 
 
+def place(path: Path) -> str:
+    """How a complaint names a file: from the root of the repository, or by its name alone elsewhere."""
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+
+
 def _table() -> list[tuple[re.Pattern[str], str]]:
     inner = [(re.compile(rf"\b(?:{one})\b".replace(" ", r"\s+"), re.IGNORECASE), why) for one, why in PHRASES.items()]
     first = [(re.compile(rf"(?:\A|(?<=[.:;!?]\s)){one}"), why) for one, why in BEGINNINGS.items()]
@@ -137,14 +142,14 @@ def _strings(tree: ast.Module, file: str) -> Iterator[Text]:
 
 def of_python(path: Path) -> Iterator[Text]:
     """The comments and strings of a module."""
-    source, file = path.read_text(), str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+    source, file = path.read_text(), place(path)
     yield from _comments(source, file)
     yield from _strings(ast.parse(source), file)
 
 
 def of_tests(path: Path) -> Iterator[Text]:
     """The comments and docstrings of a module of tests, and the names of its tests; other strings are what tests work on."""
-    source, file = path.read_text(), str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+    source, file = path.read_text(), place(path)
     tree = ast.parse(source)
     yield from _comments(source, file)
     yield from (text for text in _strings(tree, file) if text.limit is not None)
@@ -153,11 +158,16 @@ def of_tests(path: Path) -> Iterator[Text]:
             yield Text(file, node.lineno, node.name.removeprefix("test_").replace("_", " "))
 
 
-def of_lines(path: Path, comment: str = "#") -> Iterator[Text]:
-    """Comments of a file whose comments are lines that begin with `comment`."""
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        if (text := line.strip()).startswith(comment):
-            yield Text(str(path.relative_to(ROOT)), number, text.removeprefix(comment).strip())
+# Comments and texts of Java; a comment within a text, or the reverse, is no case of ours.
+_JAVA = re.compile(r'/\*+(?P<block>.*?)\*/|//(?P<line>[^\n]*)|"(?P<text>(?:[^"\\\n]|\\.)*)"', re.DOTALL)
+
+
+def of_java(path: Path) -> Iterator[Text]:
+    """The comments and texts of a class."""
+    source = path.read_text()
+    for found in _JAVA.finditer(source):
+        text = re.sub(r"^\s*\*", "", found[found.lastgroup or 0], flags=re.MULTILINE)
+        yield Text(place(path), source.count("\n", 0, found.start()) + 1, text.strip())
 
 
 @dataclass(frozen=True)

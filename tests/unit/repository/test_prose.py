@@ -5,14 +5,14 @@ To add a kind of file, add a line to KINDS with a function that yields its texts
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.pages import cells, form_of, of_markdown, paragraphs, sentences, too_full, too_wide
 from tests.support.playbooks import of_template, of_yaml, vague
-from tests.support.prose import PHRASES, ROOT, FileKind, Text, complaints, first_sentence, of_lines, of_python, of_tests
+from tests.support.prose import PHRASES, ROOT, FileKind, Text, complaints, first_sentence, of_java, of_python, of_tests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ KINDS = {
         suffix=".py",
         read=of_tests,
     ),
-    "java": FileKind(places=("roles",), suffix=".java", read=partial(of_lines, comment="//")),
+    "java": FileKind(places=("roles",), suffix=".java", read=of_java),
     "yaml": FileKind(
         places=("site.yml", "playbooks", "roles", "inventories", "molecule", "filter_plugins"),
         suffix=".yml",
@@ -151,6 +151,16 @@ def test_a_template_is_read_by_its_comments(tmp_path: Path) -> None:
     path = tmp_path / "unit.j2"
     path.write_text("#!/bin/sh\n# One\nuser=nobody\n{#- two\n three -#}\n")
     assert [(one.line, one.text) for one in of_template(path)] == [(2, "One"), (4, "two\n three")]
+
+
+def test_a_class_is_read_by_its_comments_and_texts(tmp_path: Path) -> None:
+    path = tmp_path / "One.java"
+    path.write_text('/**\n * One.\n * Two.\n */\nclass One { // three\n    String url = "http://four \\" five";\n}\n')
+    assert [(one.line, " ".join(one.text.split())) for one in of_java(path)] == [
+        (1, "One. Two."),
+        (5, "three"),
+        (6, 'http://four \\" five'),
+    ]
 
 
 def test_a_page_is_read_by_its_sentences() -> None:
