@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hopshive.metastore.closure import Graph, Table
 
 
+# Two objects may own one storage descriptor.
+_HELD = ("SDS", *SHARED)
 _PARENT = {"CTLGS": "catalog", "DBS": "database", "TBLS": "table"}
 # Of statistics: the table that they are of, which may have another name now.
 _NAMES = ("CAT_NAME", "DB_NAME", "TABLE_NAME")
@@ -107,15 +109,15 @@ def gather(keys: Graph, step: Step) -> None:
 def compare(tx: Transaction, step: Step) -> None:
     """Look which rows are there already, and whether they are the same.
 
-    Shared rows come first, and are held until the end of the transaction: the garbage collector may be about to delete them
-    with their parts, since nothing refers to them yet.
+    Rows that objects may share come first, and are held until the end of the transaction: the garbage collector may be about
+    to delete them with their parts, since nothing refers to them yet.
     """
-    for name in sorted(step.wanted, key=lambda name: name not in SHARED):
+    for name in sorted(step.wanted, key=lambda name: name not in _HELD):
         wanted = step.wanted[name]
         table = next(iter(wanted.values())).table
         by = table.key or table.columns
         values = {one.value(by[0]) for one in wanted.values()}
-        for row in select(tx, table, table.columns, by[0], values, "LOCK IN SHARE MODE" if name in SHARED else ""):
+        for row in select(tx, table, table.columns, by[0], values, "LOCK IN SHARE MODE" if name in _HELD else ""):
             one = wanted.get(_identity(table, table.columns, row, by))
             if one is None:
                 continue
