@@ -1,6 +1,6 @@
 """The full comparison: every storage descriptor against the NameNode, after a gap in its events and now and then.
 
-It continues a page at a time beside everything else. What it finds absent becomes a pending check that waits for its end, so
+It reads a page at a time beside all other work. What it finds absent becomes a pending check that waits for its end, so
 that the fuse sees all of it at once. Then it looks whether directories of removed objects are back, in case no event told.
 """
 

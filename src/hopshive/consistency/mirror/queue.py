@@ -105,7 +105,7 @@ def missing_at(tx: Transaction, path: str, *, whole: bool) -> list[int]:
 
 
 def look_at_once(tx: Transaction, sd_ids: Sequence[int]) -> None:
-    """What was missing goes back into the queue and keeps its time; what another session has locked waits until that."""
+    """What was missing goes back into the queue and keeps its time; what another session has locked waits until then."""
     sql = f"SELECT SD_ID FROM SDS WHERE SD_ID IN ({marks(sd_ids)}) AND NAME = %s FOR UPDATE SKIP LOCKED"
     requeue(tx, [int(sd_id) for (sd_id,) in tx.rows(sql, (*sd_ids, MISSING))])
 
