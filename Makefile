@@ -209,6 +209,6 @@ $(ANSWERS_READY): $(VENV_READY)
 
 .PHONY: lock
 lock: venv ## write requirements/dev.txt again from dev.in and pyproject.toml, bench.txt and answers.txt from bench.in and answers.in
-	$(COMPILE) --output-file requirements/dev.txt pyproject.toml requirements/dev.in
+	$(COMPILE) --output-file requirements/dev.txt --extra login pyproject.toml requirements/dev.in
 	$(COMPILE) --constraints requirements/dev.txt --output-file requirements/bench.txt requirements/bench.in
 	$(COMPILE) --constraints requirements/dev.txt --output-file requirements/answers.txt requirements/answers.in
