@@ -8,7 +8,7 @@ import posixpath
 import re
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -30,6 +30,7 @@ LEAST_NAMED = 2
 # Sections of the file that had another name.
 RENAMED = {"cleaner": "garbage"}
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+Settings = TypeVar("Settings")
 
 
 class ConfigError(Refused):
@@ -161,16 +162,8 @@ class Config:
     def server(self) -> Server:
         """The database, with the password read from its file. Raises ConfigError."""
         database = self.database
-        password = ""
-        if database.password_file:
-            try:
-                password = Path(database.password_file).read_text().split("\n", 1)[0]
-            except (OSError, UnicodeDecodeError) as error:
-                reason = _reason(Path(database.password_file), error) if isinstance(error, OSError) else "not text"
-                raise ConfigError(
-                    f"{database.password_file} (database.password_file) cannot be read: {reason}."
-                ) from None
-        others = tuple((host, int(port)) for host, _, port in (place.rpartition(":") for place in database.others))
+        password = secret(database.password_file, "database.password_file")
+        others = addresses(database.others)
         return Server(
             database.metastore, database.host, database.port, database.user, password, database.unix_socket, others
         )
@@ -178,18 +171,38 @@ class Config:
 
 def read(path: Path) -> Config:
     """Read and check a file. Raises ConfigError, for an unknown setting too."""
+    return checked(content(path, "cleaner"), path)
+
+
+def content(path: Path, group: str) -> object:
+    """What a YAML file holds. Raises ConfigError; `group` has the hosts with the file."""
     try:
-        content = yaml.safe_load(path.read_text())
+        return yaml.safe_load(path.read_text())
     except OSError as error:
         elsewhere = ""
         if isinstance(error, FileNotFoundError):
-            elsewhere = " The hosts of the group cleaner have this file; --config names another one."
+            elsewhere = f" The hosts of the group {group} have this file; --config names another one."
         raise ConfigError(f"{path} cannot be read: {_reason(path, error)}.{elsewhere}") from None
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         where = getattr(error, "problem_mark", None)
         line = f" in line {where.line + 1}" if where else ""
         raise ConfigError(f"{path} is not YAML{line}: {getattr(error, 'problem', error)}.") from None
-    return checked(content, path)
+
+
+def secret(file: str, setting: str) -> str:
+    """The first line of a file that `setting` names; empty without a file. Raises ConfigError."""
+    if not file:
+        return ""
+    try:
+        return Path(file).read_text().split("\n", 1)[0]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = _reason(Path(file), error) if isinstance(error, OSError) else "not text"
+        raise ConfigError(f"{file} ({setting}) cannot be read: {reason}.") from None
+
+
+def addresses(places: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Host and port of each `host:port`."""
+    return tuple((host, int(port)) for host, _, port in (place.rpartition(":") for place in places))
 
 
 def _reason(path: Path, error: OSError) -> str | None:
@@ -198,13 +211,19 @@ def _reason(path: Path, error: OSError) -> str | None:
 
 def checked(content: object, path: Path) -> Config:
     """The configuration that the content of the file `path` stands for; the file need not exist. Raises ConfigError."""
+    config = made(Config, content, path)
+    _check(config, path)
+    return config
+
+
+def made(cls: type[Settings], content: object, path: Path) -> Settings:
+    """A dataclass of settings from the content of the file `path`. Raises ConfigError."""
     if not isinstance(content, dict):
         # The message must not repeat the content: another file may hold a secret.
         held = "a text" if isinstance(content, str) else _said(content)
         raise ConfigError(f"{path} must hold settings as `name: value`; it holds {held}.")
-    config: Config = _made(Config, content, path, "")
-    _check(config, path)
-    return config
+    settings: Settings = _made(cls, content, path, "")
+    return settings
 
 
 def _made(cls: type[Any], content: Mapping[Any, object], path: Path, prefix: str) -> Any:
@@ -258,14 +277,14 @@ def _check(config: Config, path: Path) -> None:
     database = config.database
     schema, _, table = database.inodes.partition(".")
     for name, value in {"metastore": database.metastore, "state": database.state, "inodes": schema}.items():
-        if not _IDENTIFIER.fullmatch(value):
+        if not is_identifier(value):
             raise ConfigError(f"{path}: database.{name} is not a valid name of a schema: {_said(value)}.")
-    if not _IDENTIFIER.fullmatch(table):
+    if not is_identifier(table):
         raise ConfigError(f"{path}: database.inodes must be schema.table; it is {_said(database.inodes)}.")
     for name, number, least in (("database.port", database.port, 1), ("metrics.port", config.metrics.port, 0)):
         if not least <= number < 65536:
             raise ConfigError(f"{path}: {name} must be a port, {least} to 65535; it is {number}.")
-    _check_addresses("database.others", database.others, path)
+    check_addresses("database.others", database.others, path)
     if not config.hdfs.uris:
         raise ConfigError(f"{path}: hdfs.uris is empty: give fs.defaultFS, for example hdfs://namenode:8020.")
     for uri in config.hdfs.uris:
@@ -279,8 +298,8 @@ def _check(config: Config, path: Path) -> None:
             raise ConfigError(f"{path}: hdfs.uris: {uri} must name a file system without a path.")
     if config.source == "hdfs" and not config.hdfs.namenodes:
         raise ConfigError(f"{path}: hdfs.namenodes is empty: give host:port of each NameNode.")
-    _check_addresses("hdfs.namenodes", config.hdfs.namenodes, path)
-    _check_addresses("metastores", config.metastores, path)
+    check_addresses("hdfs.namenodes", config.hdfs.namenodes, path)
+    check_addresses("metastores", config.metastores, path)
     try:
         check_scratch(config.garbage.scratch)
     except ConfigError as error:
@@ -292,14 +311,20 @@ def _check(config: Config, path: Path) -> None:
             raise ConfigError(f"{path}: mirror.{name} must be 1 or more; it is {number}.")
 
 
+def is_identifier(text: str) -> bool:
+    """Whether it can be the name of a schema or a table without quotes."""
+    return _IDENTIFIER.fullmatch(text) is not None
+
+
 def is_address(text: str) -> bool:
     """Whether it is `host:port`."""
     host, _, port = text.rpartition(":")
     return bool(host) and port.isdecimal() and 0 < int(port) < 65536
 
 
-def _check_addresses(name: str, addresses: Sequence[str], path: Path) -> None:
-    for address in addresses:
+def check_addresses(name: str, places: Sequence[str], path: Path) -> None:
+    """Raises ConfigError unless each is `host:port`."""
+    for address in places:
         if not is_address(address):
             raise ConfigError(f"{path}: {name}: {address} is not host:port.")
 

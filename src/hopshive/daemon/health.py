@@ -37,11 +37,12 @@ class _Last:
 class Contact:
     """Something that the daemon needs, and when it was reached last. One thread writes, any thread reads.
 
-    `name`: as in a sentence. `lately`: seconds for which a success counts.
+    `name`: as in a sentence. `lately`: seconds for which a success counts. `who`: the subject of the sentence.
     """
 
-    def __init__(self, name: str, lately: float = LATELY) -> None:
+    def __init__(self, name: str, lately: float = LATELY, who: str = "The daemon") -> None:
         self.name = name
+        self._who = who
         self._lately = lately
         # One value, so that no reader sees half of a change.
         self._last = _Last(monotonic())
@@ -62,7 +63,7 @@ class Contact:
         if last.ever and age <= self._lately:
             return ""
         since = _moment(age) if last.ever else f"its start at {_moment(age)}"
-        return f"The daemon has not reached {self.name} since {since}. {last.why}".rstrip()
+        return f"{self._who} has not reached {self.name} since {since}. {last.why}".rstrip()
 
 
 @dataclass(frozen=True)

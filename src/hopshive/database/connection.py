@@ -31,6 +31,8 @@ Item = TypeVar("Item")
 CHUNK = 1000
 # Seconds that a statement waits for a row that another session has locked.
 LOCK_WAIT = 5
+# Seconds that a statement may take, or the server be silent.
+SILENCE = 120.0
 # Another session held a row too long, or two transactions waited for each other: another attempt may succeed. So it may after
 # an error that NDB calls temporary: a data node ended, or a buffer was full.
 _CONTENTION = frozenset({ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK, ER.CHECKREAD, ER.GET_TEMPORARY_ERRMSG})
@@ -233,9 +235,13 @@ class Database:
     """One connection, opened when it is needed, and again after it was lost. For one thread.
 
     With a `fence`, each writing transaction ends with its check: the work of a process that no longer leads is rolled back.
+    `silence`: seconds for which a statement may take, or the server be silent.
     """
 
-    def __init__(self, server: Server, names: Names | None = None, fence: Fence | None = None) -> None:
+    def __init__(
+        self, server: Server, names: Names | None = None, fence: Fence | None = None, *, silence: float = SILENCE
+    ) -> None:
+        self._silence = silence
         self.server = server
         self.names = names or Names()
         self.fence = fence
@@ -307,7 +313,7 @@ class Database:
         return self._connection
 
     def _open(self) -> pymysql.connections.Connection[Any]:
-        connection = self._connect(read_timeout=120, write_timeout=120)
+        connection = self._connect(read_timeout=self._silence, write_timeout=self._silence)
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
             cursor.execute("SET SESSION innodb_lock_wait_timeout = %s, time_zone = '+00:00'", (LOCK_WAIT,))
