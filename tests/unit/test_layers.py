@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src"
-# Each line may import the lines below it, and nothing beside it or above it. `remote` and `tenancy` come later.
+# Each line may import the lines below it, and nothing beside it or above it. `remote` comes later.
 LAYERS = (
     ("cli",),
     ("commands",),
     ("duties", "operations"),
-    ("consistency", "remote", "tenancy", "install"),
+    ("consistency", "remote", "install"),
+    ("tenancy",),
     ("services", "daemon", "acid"),
     ("config", "metastore"),
     ("hdfs",),

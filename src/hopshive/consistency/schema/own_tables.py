@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from hopshive.consistency import tables as consistency
 from hopshive.daemon import tables as daemon
 from hopshive.database import state
+from hopshive.tenancy import tables as tenancy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # Raised with every change of a table below; the schema module migrates, the daemon refuses another.
-STATE_VERSION = 6
+STATE_VERSION = 7
 
 # In the order in which they are made.
 TABLES: Mapping[str, str] = {
@@ -23,6 +24,7 @@ TABLES: Mapping[str, str] = {
     "lease": daemon.LEASE,
     **consistency.TABLES,
     "request": daemon.REQUEST,
+    **tenancy.TABLES,
 }
 INODES = consistency.INODES
 
@@ -42,4 +44,6 @@ MIGRATIONS: Mapping[int, tuple[str, ...]] = {
         "UPDATE {state}.recheck SET held_at = UTC_TIMESTAMP(3) WHERE held_at IS NULL AND state IN ('held', 'reported')",
     ),
     6: ("ALTER TABLE {state}.journal ADD COLUMN IF NOT EXISTS replacement BIGINT NULL",),
+    # The tables of tenancy, which are made with those that lack.
+    7: (),
 }
