@@ -12,6 +12,7 @@ from hopshive.commands.check import check
 from hopshive.commands.cleaner import cleaner
 from hopshive.commands.held import approve, held
 from hopshive.commands.journal import journal
+from hopshive.commands.login import login
 from hopshive.commands.lost_hosts import lost_hosts
 from hopshive.commands.status import status
 from hopshive.commands.undo import undo
@@ -40,6 +41,7 @@ for command in (
     lost_hosts,
     abandoned,
     artifacts,
+    login,
 ):
     main.add_command(command)
 
