@@ -35,7 +35,6 @@ RESERVED = (
     "mapred",
     "mysql",
     "ndb",
-    "nobody",
     "root",
     "spark",
     "yarn",

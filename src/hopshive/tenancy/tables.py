@@ -53,7 +53,7 @@ CREATE TABLE IF NOT EXISTS {state}.login_key (
     "login_revocation": """
 CREATE TABLE IF NOT EXISTS {state}.login_revocation (
   account VARBINARY(32) NOT NULL,
-  before DATETIME(6) NOT NULL COMMENT 'UTC: tokens of a password that was checked until then are refused',
+  revoked_at DATETIME(6) NOT NULL COMMENT 'UTC: tokens of a password that was checked until then are refused',
   expires DATETIME(6) NOT NULL COMMENT 'UTC, when the last of them has expired',
   PRIMARY KEY (account),
   KEY login_revocation_expires (expires)

@@ -2,7 +2,7 @@
 
 Processes. Any number of replicas, each `hopshive login serve`, one process with an event loop. Threads do what blocks:
 SQL, argon2, LDAP. A replica keeps nothing in memory that matters: limits, spent codes, keys, revocations and members are
-rows. A replica without the database, or without its back end, answers 503 and lets nobody in.
+rows. A replica without the database, or without its back end, answers 503 and lets no person in.
 
 API, JSON over HTTPS (TLS 1.2 or later):
   POST /v1/login    {name, password, code?, database?} -> {user, account, project, role, token, expires_in}
@@ -28,6 +28,6 @@ So a thousand requests at once are no more guesses than the limit. A refusal tak
 name costs a verification of a dummy hash: neither answer nor time says whether a name exists.
 
 Failures. Back end down, slow or talking nonsense: 503, and no attempt is counted. Database down: 503. A statement that hangs
-is left to its thread. A replica killed: the other answers; a login under way is lost, and has let nobody in.
+is left to its thread. A replica killed: the other answers; a login under way is lost, and has let no person in.
 A broken people file keeps the people of before, and the log and /healthz say so. A wrong sealing key ends the start.
 """

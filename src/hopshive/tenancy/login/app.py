@@ -94,7 +94,7 @@ class LoginApp:
     async def _session(self, request: Request) -> Response:
         settings = self._settings.gateway
         certificate = request.scope.get("extensions", {}).get("tls", {}).get("peer", {})
-        # Counted by the gateway's own address: whoever is no gateway can write the header.
+        # Counted by the address of the caller itself: a caller that is no gateway can write the header.
         peer = request.client.host if request.client else ""
         try:
             require_gateway(settings, self._gateway_secret, request.headers.get("authorization", ""), certificate)

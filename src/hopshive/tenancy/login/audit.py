@@ -42,6 +42,6 @@ class Record:
 
 
 def plain(text: str) -> str:
-    """A text that somebody typed, for one line of a log: what does not print is escaped."""
+    """A text from a client, for one line of a log: characters that do not print are escaped."""
     cut = text[:LONGEST]
     return cut if cut.isprintable() else cut.encode("unicode_escape").decode()

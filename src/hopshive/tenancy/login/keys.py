@@ -58,7 +58,7 @@ class Sealer:
 
 @dataclass(frozen=True)
 class Key:
-    """One key. `signs_from` and `expires` in seconds since 1970; `private` is None where nobody signs."""
+    """One key. `signs_from` and `expires` in seconds since 1970; `private` is None where no token is signed."""
 
     kid: str
     public: dict[str, Any]

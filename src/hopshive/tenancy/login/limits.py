@@ -67,7 +67,7 @@ def begin(tx: Transaction, of: Sequence[Subject], window: float) -> None:
 
 
 def strike(tx: Transaction, of: Sequence[Subject], window: float) -> None:
-    """An attempt was wrong that has not begun: a token, which nobody guesses, is looked at first. Raises Limited."""
+    """An attempt was wrong that has not begun: a token, which no client guesses, is looked at first. Raises Limited."""
     begin(tx, of, window)
     end(tx, of, wrong=True)
 

@@ -46,7 +46,7 @@ class IdentityProvider:
         self._one = asyncio.Lock()
 
     async def verify(self, token: str, now: float) -> Bearer:
-        """Who a token is for. Raises Denied, and Unavailable if its key cannot be had now."""
+        """The person of a token. Raises Denied, and Unavailable if its key cannot be had now."""
         key = await self._key(key_of(token))
         claims = decode(token, key, ALGORITHMS)
         registry = jwt.JWTClaimsRegistry(

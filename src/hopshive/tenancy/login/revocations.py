@@ -19,16 +19,16 @@ BATCH = 1000
 def revoke(tx: Transaction, account: str) -> None:
     """Refuse all tokens of the account that were issued until now. A row stays for a day, longer than any token lives."""
     tx.execute(
-        "INSERT INTO {state}.login_revocation (account, before, expires)"
+        "INSERT INTO {state}.login_revocation (account, revoked_at, expires)"
         " VALUES (%s, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL %s SECOND)"
-        " ON DUPLICATE KEY UPDATE before = VALUES(before), expires = VALUES(expires)",
+        " ON DUPLICATE KEY UPDATE revoked_at = VALUES(revoked_at), expires = VALUES(expires)",
         (account.encode(), DAY),
     )
 
 
 def is_revoked(tx: Transaction, account: str, checked: float) -> bool:
     """Whether tokens of a password that was checked at `checked` (seconds since 1970) are refused."""
-    before = tx.value("SELECT before FROM {state}.login_revocation WHERE account = %s", (account.encode(),))
+    before = tx.value("SELECT revoked_at FROM {state}.login_revocation WHERE account = %s", (account.encode(),))
     # Both have microseconds, and a float of today's seconds does not hold them exactly.
     return before is not None and moment(checked) <= moment(seconds(before))
 

@@ -47,7 +47,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Granted:
-    """Who the client is from now on. `expires_in`: seconds of life of the token."""
+    """The user that the client is from now on. `expires_in`: seconds of life of the token."""
 
     user: str
     account: str
@@ -208,7 +208,7 @@ class LoginService:
         return self._grant(replace(bearer, project=project, expires=life), standing, record)
 
     async def _bearer(self, token: str, record: Record) -> Bearer:
-        """Who a token is for, as the token says. Raises LoginError; a wrong token counts against the address."""
+        """The person of a token, as the token says. Raises LoginError; a wrong token counts against the address."""
         now = self._clock.now()
         try:
             if self._provider is not None and tokens.issuer_of(token) == self._settings.provider.issuer:

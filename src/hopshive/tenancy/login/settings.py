@@ -121,7 +121,7 @@ class Ldap:
     group_attribute: str = "memberOf"
     group_prefix: str = ""
     group_suffix: str = ""
-    # `append`: the directory takes password and code as one text, as FreeIPA does. `refuse`: it knows no codes.
+    # `append`: the directory takes password and code as one text, as FreeIPA does. `refuse`: it has no codes.
     code: Literal["refuse", "append"] = "refuse"
     timeout: float = 5.0
 
@@ -153,7 +153,7 @@ class Provider:
 
 @dataclass(frozen=True)
 class Gateway:
-    """Who may ask for the session of a client certificate, and where its subject names the person.
+    """The callers that may ask for the session of a client certificate, and where its subject names the person.
 
     A gateway proves itself by a secret, as the password of HTTP Basic, or by a certificate of `authority` with one of `names`.
     """
@@ -171,7 +171,7 @@ class LoginSettings:
     backend: Literal["platform", "ldap", "file"] = "file"
     # Where members of projects stand: in project_member, in what the back end says, or in either.
     membership: Literal["table", "backend", "both"] = "table"
-    # Accounts that nobody becomes by logging in.
+    # Accounts of services: no person logs in as one of them.
     reserved: list[str] = field(default_factory=lambda: list(RESERVED))
     # Accounts that may revoke the tokens of others.
     operators: list[str] = field(default_factory=list)

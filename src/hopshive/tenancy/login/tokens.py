@@ -36,7 +36,7 @@ _TYPE = "JWT"
 
 @dataclass(frozen=True)
 class Bearer:
-    """Who a valid token says that its holder is. `checked` and `expires` in seconds since 1970.
+    """What a valid token says about its holder. `checked` and `expires` in seconds since 1970.
 
     `names`: that the holder may give beside the token. `projects`: roles by project, as the back end had them.
     """
@@ -83,7 +83,7 @@ def issue(settings: Tokens, ring: KeyRing, now: float, bearer: Bearer, login: st
 
 
 def verify(settings: Tokens, ring: KeyRing, now: float, token: str) -> Bearer:
-    """Who a token of this service is for. Raises Denied with the reason."""
+    """The holder of a token of this service. Raises Denied with the reason."""
     claims = signed(token, ring, now)
     registry = jwt.JWTClaimsRegistry(
         now=int(now),

@@ -28,7 +28,7 @@ class Credentials:
 
 @dataclass(frozen=True)
 class Person:
-    """Who it is. `projects`: roles by project. `code`: the one-time code that was right, which is spent then."""
+    """A person who proved it. `projects`: roles by project. `code`: the one-time code that was right, which is spent then."""
 
     account: str
     projects: Mapping[str, str] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Backend(Protocol):
     title: str
 
     async def authenticate(self, typed: Credentials) -> Person:
-        """Who typed this. Raises Denied, and Unavailable if that cannot be known now."""
+        """The person who typed this. Raises Denied, and Unavailable if that cannot be known now."""
 
     async def probe(self) -> None:
         """Raises Unavailable unless it could answer now."""

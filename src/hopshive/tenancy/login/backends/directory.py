@@ -62,7 +62,7 @@ class Directory:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ldap")
 
     async def authenticate(self, typed: Credentials) -> Person:
-        """Who typed this. Raises Denied and Unavailable."""
+        """The person who typed this. Raises Denied and Unavailable."""
         password = typed.password
         # An empty password is an anonymous bind, which succeeds.
         if not password:
@@ -121,7 +121,7 @@ class Directory:
                 self._greeted(connection)
 
     def _greeted(self, connection: ldap3.Connection) -> None:
-        """Bind as the service account, or as nobody. Raises _Silent."""
+        """Bind as the service account, if there is one. Raises _Silent."""
         if self._settings.bind_dn and not connection.rebind(
             self._settings.bind_dn, self._password, authentication=ldap3.SIMPLE, read_server_info=False
         ):

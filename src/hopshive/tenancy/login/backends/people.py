@@ -54,7 +54,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class _People:
-    """`dummy`: a hash that costs as much as those of the file, of a password that nobody knows."""
+    """`dummy`: a hash that costs as much as those of the file, of a random password."""
 
     entries: Mapping[str, _Entry]
     dummy: str = field(repr=False)
@@ -75,7 +75,7 @@ class PeopleFile:
         self._threads = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="argon2")
 
     async def authenticate(self, typed: Credentials) -> Person:
-        """Who typed this. Raises Denied."""
+        """The person who typed this. Raises Denied."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._authenticate, typed)
 
     async def probe(self) -> None:

@@ -45,7 +45,7 @@ class PlatformRest:
         self._farewells: set[asyncio.Task[None]] = set()
 
     async def authenticate(self, typed: Credentials) -> Person:
-        """Who typed this. Raises Denied and Unavailable."""
+        """The person who typed this. Raises Denied and Unavailable."""
         try:
             async with asyncio.timeout(self._settings.timeout):
                 cookie = await self._open(typed)
