@@ -34,6 +34,15 @@ def split(password: str, separator: str) -> tuple[str, str]:
     return password, ""
 
 
+def is_secret(text: str) -> bool:
+    """Whether one-time codes can be made of it: Base32 of 112 bits or more (NIST SP 800-63B)."""
+    try:
+        pyotp.TOTP(text)
+    except ValueError:
+        return False
+    return True
+
+
 def is_right(secret: str, code: str, now: float) -> bool:
     """Whether a code is that of the secret (Base32) at a time, or one beside it. Takes as long for each wrong code."""
     totp = pyotp.TOTP(secret, interval=STEP)

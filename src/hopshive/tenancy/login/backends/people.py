@@ -4,15 +4,13 @@ people:
   alice@example.org:
     account: alice
     password: $argon2id$...       # hopshive login hash-password
-    totp: JBSWY3DPEHPK3PXP        # Base32, optional
+    totp: JBSWY3DPEHPK3PXPJBSWY3DP   # Base32, optional
     projects: {sales: owner}      # optional
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import logging
 import os
 import secrets
@@ -28,7 +26,7 @@ import yaml
 from hopshive.access import denial
 from hopshive.errors import Refused
 from hopshive.tenancy.login.backends.base import Person
-from hopshive.tenancy.login.codes import is_right
+from hopshive.tenancy.login.codes import is_right, is_secret
 from hopshive.tenancy.login.errors import Denied, Unavailable
 from hopshive.tenancy.members import ROLES
 from hopshive.tenancy.names import BadName, check_account, check_login, project_user
@@ -188,8 +186,6 @@ def _entry(path: Path, name: str, found: Any) -> _Entry:
     except argon2.exceptions.InvalidHashError:
         raise problem("password is a hash of argon2, which hopshive login hash-password makes.") from None
     totp = str(found.get("totp") or "").replace(" ", "").upper()
-    try:
-        base64.b32decode(totp + "=" * (-len(totp) % 8))
-    except binascii.Error:
-        raise problem("totp is not Base32.") from None
+    if totp and not is_secret(totp):
+        raise problem("totp is not Base32 of 14 bytes or more.")
     return _Entry(account, str(found["password"]), totp, {str(name): str(role) for name, role in projects.items()})
