@@ -183,7 +183,7 @@ class Directory:
         connection = ldap3.Connection(
             server,
             authentication=ldap3.ANONYMOUS,
-            receive_timeout=seconds,
+            receive_timeout=max(1, round(seconds)),
             auto_referrals=False,
             raise_exceptions=False,
             auto_bind=ldap3.AUTO_BIND_NONE,
