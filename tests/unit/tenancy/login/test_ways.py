@@ -43,7 +43,20 @@ def test_a_directory(site: LoginSite, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "mode",
-    "nonsense,redirect,error,created,no cookie,silent,drip,huge,no json,no account,another,profile redirect".split(","),
+    [
+        "nonsense",
+        "redirect",
+        "error",
+        "created",
+        "no cookie",
+        "silent",
+        "drip",
+        "huge",
+        "no json",
+        "no account",
+        "another",
+        "profile redirect",
+    ],
 )
 def test_a_platform_that_misbehaves_lets_no_person_in(site: LoginSite, mode: str) -> None:
     platform = Platform()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -24,7 +25,7 @@ from hopshive.tenancy.members import MEMBER
 from hopshive.tenancy.names import BadName, project_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from hopshive.tenancy.login.backends.base import Credentials
     from hopshive.tenancy.login.settings import Ldap
@@ -151,11 +152,13 @@ class Directory:
         return found[0] if len(found) == 1 else {}
 
     def _person(self, entry: Mapping[str, object]) -> Person:
-        attributes = entry.get("attributes") or {}
-        values = attributes.get(self._settings.account_attribute, "") if isinstance(attributes, dict) else ""
+        found_attributes = entry.get("attributes")
+        # ldap3 has a mapping of its own, without regard to case.
+        attributes = dict(found_attributes) if isinstance(found_attributes, Mapping) else {}
+        values = attributes.get(self._settings.account_attribute, "")
         found = values[0] if isinstance(values, list) and len(values) == 1 else values
         account = account_of(self.title, found)
-        groups = attributes.get(self._settings.group_attribute, []) if isinstance(attributes, dict) else []
+        groups = attributes.get(self._settings.group_attribute, [])
         return Person(account, self._projects(groups if isinstance(groups, list) else [groups], account))
 
     def _projects(self, groups: list[object], account: str) -> dict[str, str]:
