@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -79,6 +80,16 @@ class Metastore:
                 " SELECT ROUTINE_NAME, ROUTINE_DEFINITION FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()"
             )
             return found | dict(cursor.fetchall())
+
+    def state_picture(self) -> dict[str, str]:
+        """Each table of the state schema as DDL, comments included; the next AUTO_INCREMENT left out."""
+        found: dict[str, str] = {}
+        with self.cursor() as cursor:
+            cursor.execute(f"SHOW TABLES IN {self.names.state}")
+            for (table,) in list(cursor.fetchall()):
+                cursor.execute(f"SHOW CREATE TABLE {self.names.state}.{table}")
+                found[table] = re.sub(r" AUTO_INCREMENT=\d+", "", str(cursor.fetchall()[0][1]))
+        return found
 
     @contextmanager
     def cursor(self) -> Iterator[pymysql.cursors.Cursor]:

@@ -31,10 +31,6 @@ KINDS = {
         ),
         suffix=".py",
         read=of_python,
-        not_clean=(
-            # Comments of columns are part of the schema that sites have: they change with its next version.
-            "src/hopshive/consistency/tables.py",
-        ),
     ),
     "tests": FileKind(
         places=(

@@ -16,9 +16,11 @@ import pytest
 from hopshive.consistency import schema
 from hopshive.consistency.schema import session
 from hopshive.consistency.schema.cascades import ADDED, SHARED, to_cascade
+from hopshive.consistency.schema.own_tables import STATE_VERSION
 from hopshive.daemon.lease import Lease
 from hopshive.database import Database, Names, Server
 from hopshive.database.foreign_keys import ForeignKey
+from hopshive.tenancy import tables as tenancy
 from tests.support.metastore_db import Metastore, with_stock
 from tests.support.metastore_rows import numbers
 from tests.support.modules import run_module, run_task
@@ -524,12 +526,48 @@ def test_tables_of_the_first_version_become_those_of_this_one(applied: Metastore
         "UPDATE {state}.setting SET value = '1' WHERE name = 'state_version'",
     )
     database = applied.database()
-    with pytest.raises(schema.SchemaError, match="7 statements are missing"):
+    with pytest.raises(schema.SchemaError, match="12 statements are missing"):
         schema.check(database)
     database.close()
     schema.apply(applied.server, applied.names)
     assert plain(made()) == plain(now)
-    assert applied.execute("SELECT value FROM {state}.setting WHERE name = 'state_version'") == [(b"6",)]
+    assert applied.execute("SELECT value FROM {state}.setting WHERE name = 'state_version'") == [
+        (str(STATE_VERSION).encode(),)
+    ]
+    assert schema.apply(applied.server, applied.names, dry_run=True) == []
+
+
+def test_tables_of_the_sixth_version_become_those_of_this_one_with_their_rows(applied: Metastore) -> None:
+    """Text of version 6 stands beside this module: what a site has was made by it."""
+    wanted = applied.state_picture()
+    old = [text for text in (Path(__file__).parent / "state_version_6.sql").read_text().split(";\n") if text.strip()]
+    tables = [text.partition("{state}.")[2].partition(" ")[0] for text in old]
+    applied.execute(
+        *(f"DROP TABLE {{state}}.{table}" for table in (*tables, *tenancy.TABLES)),
+        *(text.replace("{engine}", "InnoDB") for text in old),
+        "INSERT INTO {state}.position VALUES (1, 7, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3))",
+        "INSERT INTO {state}.recheck (kind, path, target, inode, sd_id, txid, event_at, due, state, removal, held_at, message)"
+        " VALUES ('unlink', '/w/\u65e5', '/t', 8, 9, 10, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3), 'held', 11, UTC_TIMESTAMP(3), 'm')",
+        "INSERT INTO {state}.removal (kind, path, target, txid, event_at, begun, ended, objects)"
+        " VALUES ('trash', '/w/a', '/t', 12, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3), UTC_TIMESTAMP(3), 13)",
+        "INSERT INTO {state}.journal (removal, kind, name, path, path_hash, inode, replacement, removed, state, message, content)"
+        " VALUES (1, 'table', 'hive.d.t', '/w/a', -5, 0, 14, UTC_TIMESTAMP(3), 'removed', 'm', REPEAT('x', 100000))",
+        "INSERT INTO {state}.owned VALUES (15, 'hive.d.t', '/w/a', 16)",
+        "INSERT INTO {state}.candidate VALUES ('SDS', 17)",
+        "INSERT INTO {state}.binary_log VALUES (1, 'host:3306', 'uuid', 'log.1', 18, UTC_TIMESTAMP(3))",
+        "UPDATE {state}.setting SET value = '6' WHERE name = 'state_version'",
+    )
+
+    def rows() -> dict[str, list[tuple[Any, ...]]]:
+        return {table: applied.execute(f"SELECT * FROM {{state}}.{table}") for table in tables}
+
+    before = rows()
+    assert all(before.values())
+    schema.apply(applied.server, applied.names)
+    assert applied.state_picture() == wanted
+    assert rows() == before
+    version = "SELECT value FROM {state}.setting WHERE name = 'state_version'"
+    assert applied.execute(version) == [(str(STATE_VERSION).encode(),)]
     assert schema.apply(applied.server, applied.names, dry_run=True) == []
 
 

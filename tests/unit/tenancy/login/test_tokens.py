@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_a_wrong_claim(claims: dict[str, Any]) -> None:
 def test_a_wrong_signature() -> None:
     another = ECKey.generate_key("P-256")
     right = token()
-    none = tokens.base64.urlsafe_b64encode(b'{"alg":"none","kid":"%s"}' % KID.encode()).decode().rstrip("=")
+    none = base64.urlsafe_b64encode(b'{"alg":"none","kid":"%s"}' % KID.encode()).decode().rstrip("=")
     secret = OctKey.generate_key(256)
     for wrong in (
         token(key=another),
