@@ -1,4 +1,4 @@
-"""A platform as HopsWorks has it, and a publisher of keys: real HTTPS servers that can misbehave."""
+"""A platform as HopsWorks has it: a real HTTPS server that can misbehave."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qs
 
 if TYPE_CHECKING:
@@ -37,7 +37,21 @@ class Platform:
         self.sessions: dict[str, str] = {}
         self.url = ""
 
-    def login(self, handler: _Handler, body: bytes) -> None:
+    def get(self, handler: Handler) -> None:
+        """Answer the profile, and nothing else."""
+        if handler.path == PROFILE:
+            self.profile(handler)
+        else:
+            handler.answer(404, b"", {})
+
+    def post(self, handler: Handler, body: bytes) -> None:
+        """Answer the login, and nothing else."""
+        if handler.path == LOGIN:
+            self.login(handler, body)
+        else:
+            handler.answer(404, b"", {})
+
+    def login(self, handler: Handler, body: bytes) -> None:
         """Answer a POST of the login."""
         self.asked += 1
         fields = {name: values[0] for name, values in parse_qs(body.decode(), keep_blank_values=True).items()}
@@ -66,7 +80,7 @@ class Platform:
         else:
             handler.answer(200 if right else 401, b"{}", header if right else {})
 
-    def profile(self, handler: _Handler) -> None:
+    def profile(self, handler: Handler) -> None:
         """Answer a GET of the profile."""
         found = handler.headers.get("Cookie", "").partition(f"{COOKIE}=")[2]
         email = self.sessions.get(found)
@@ -85,35 +99,27 @@ class Platform:
         handler.answer(200, b"<html>" if self.mode == "no json" else json.dumps(said).encode(), {})
 
 
-class Publisher:
-    """Serves keys at /keys. `asked` counts fetches."""
+class Served(Protocol):
+    """What answers GET and POST. `url` is where it is served."""
 
-    def __init__(self) -> None:
-        self.keys: object = {"keys": []}
-        self.mode = "right"
-        self.asked = 0
-        self.url = ""
+    url: str
+
+    def get(self, handler: Handler) -> None:
+        """Answer a GET."""
+
+    def post(self, handler: Handler, body: bytes, /) -> None:
+        """Answer a POST."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    served: Any
+    served: Served
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.path == LOGIN:
-            self.served.login(self, body)
-        else:
-            self.answer(404, b"", {})
+        self.served.post(self, self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
     def do_GET(self) -> None:
-        if isinstance(self.served, Publisher):
-            self.served.asked += 1
-            self.answer(200 if self.served.mode == "right" else 500, json.dumps(self.served.keys).encode(), {})
-        elif self.path == PROFILE:
-            self.served.profile(self)
-        else:
-            self.answer(404, b"", {})
+        self.served.get(self)
 
     def answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         with suppress(OSError):
@@ -127,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Not among the output of tests."""
 
 
-def _drip(handler: _Handler) -> None:
+def _drip(handler: Handler) -> None:
     """One byte now and then: no single read runs out of time."""
     with suppress(OSError):
         for byte in b"HTTP/1.1 200 OK\r\nX: " + b"x" * 300:
@@ -144,9 +150,9 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def served(what: Platform | Publisher, pair: Pair, port: int = 0) -> Iterator[int]:
+def served(what: Served, pair: Pair, port: int = 0) -> Iterator[int]:
     """Serve HTTPS on 127.0.0.1 until the block's end; the port. Connections that are open end with it."""
-    handler = type("Handler", (_Handler,), {"served": what})
+    handler = type("Handler", (Handler,), {"served": what})
     server = _Server(("127.0.0.1", port), handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.certificate, pair.key)

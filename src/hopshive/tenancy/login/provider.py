@@ -1,12 +1,14 @@
 """Tokens of the site's own identity provider (OpenID Connect): verified by the keys that it publishes.
 
-Keys are kept, and fetched again after a while, or when a token names an unknown one. Tokens that name made-up keys cause no
-more than one fetch in `refetch` seconds.
+The keys are at `keys_url`, or where the provider's discovery document says. They are fetched again after `keep` seconds, or
+when a token names an unknown one. Tokens that name made-up keys cause no more than one fetch in `refetch` seconds. While the
+provider does not answer, the keys of before verify, and a token of another key is answered 503.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, KeySet, OKPKey, RSAKey
 
 from hopshive.tenancy.login.errors import Unavailable
-from hopshive.tenancy.login.settings import DAY
+from hopshive.tenancy.login.settings import DAY, url_problems
 from hopshive.tenancy.login.tokens import Bearer, account_of, check, decode, key_of, refused
 from hopshive.tenancy.login.web import Web, WebError, context
 
@@ -24,11 +26,15 @@ if TYPE_CHECKING:
 
     from hopshive.tenancy.login.settings import Provider
 
+log = logging.getLogger(__name__)
+
 TITLE = "The identity provider"
 # With a key that others know too (HS256), each of its clients could issue tokens.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
 # What Keycloak writes into `typ` of tokens for a resource, and of those that say who a person is.
 _USES = ("Bearer", "ID", None)
+# Below the issuer (OpenID Connect Discovery 1.0, section 4).
+DISCOVERY = "/.well-known/openid-configuration"
 # Bits of an RSA key.
 _LEAST_BITS = 2048
 
@@ -96,22 +102,42 @@ class IdentityProvider:
         """Fetch the keys; if that fails, those of before stay."""
         self._tried = time.monotonic()
         try:
-            answer = await self._web.ask("GET", self._settings.keys_url)
-            if answer.status != 200:
-                raise WebError(f"status {answer.status}")
-            self._keys = _keys(answer.json())
+            self._keys = _keys(await self._json(self._settings.keys_url or await self._discovered()))
         except WebError as error:
-            self._reason = f"{self._settings.keys_url}: {error}"
+            self._reason = str(error)
+            log.warning("The keys of the identity provider cannot be fetched: %s. Those of before still verify.", error)
         else:
             self._reason = ""
             self._fetched = self._tried
+
+    async def _discovered(self) -> str:
+        """Where the keys are, by the discovery document. Raises WebError."""
+        url = self._settings.issuer.rstrip("/") + DISCOVERY
+        found = await self._json(url)
+        if not isinstance(found, dict) or found.get("issuer") != self._settings.issuer:
+            raise WebError(f"{url}: the document is not of the issuer {self._settings.issuer}")
+        where = found.get("jwks_uri")
+        # Over http:// any host on the way could choose the keys.
+        if not isinstance(where, str) or any(url_problems("jwks_uri", where)):
+            raise WebError(f"{url}: jwks_uri is no https:// URL")
+        return where
+
+    async def _json(self, url: str) -> Any:
+        """What is at a URL. Raises WebError, which names it."""
+        try:
+            answer = await self._web.ask("GET", url)
+            if answer.status != 200:
+                raise WebError(f"status {answer.status}")
+            return answer.json()
+        except WebError as error:
+            raise WebError(f"{url}: {error}") from None
 
 
 def _keys(found: Any) -> dict[str, Any]:
     """Keys by name; those that are not for signatures, or of another kind, are left out. Raises WebError."""
     listed = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(listed, list):
-        raise WebError("the answer has no keys")
+        raise WebError("the provider's answer has no keys")
     keys: dict[str, Any] = {}
     for one in listed:
         if not isinstance(one, dict) or not isinstance(one.get("kid"), str) or one.get("use", "sig") != "sig":
@@ -124,5 +150,5 @@ def _keys(found: Any) -> dict[str, Any]:
         if strong:
             keys[one["kid"]] = key
     if not keys:
-        raise WebError("the answer has no key that verifies signatures")
+        raise WebError("the provider's answer has no key that verifies signatures")
     return keys

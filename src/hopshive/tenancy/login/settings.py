@@ -139,6 +139,7 @@ class Provider:
 
     issuer: str = ""
     audience: str = ""
+    # Where its keys are; empty: where the discovery document below the issuer says.
     keys_url: str = ""
     name_claim: str = "preferred_username"
     # With it the claim is an e-mail address, of which the part before this domain is the account.
@@ -288,7 +289,7 @@ def _code_problems(settings: LoginSettings) -> Iterator[str]:
 
 def _backend_problems(settings: LoginSettings) -> Iterator[str]:
     if settings.backend == "platform":
-        yield from _url("platform.url", settings.platform.url)
+        yield from url_problems("platform.url", settings.platform.url)
         for name in ("login_path", "profile_path"):
             path = getattr(settings.platform, name)
             if not path.startswith("/"):
@@ -322,7 +323,9 @@ def _ldap_problems(ldap: Ldap) -> Iterator[str]:
 def _other_problems(settings: LoginSettings) -> Iterator[str]:
     provider, gateway = settings.provider, settings.gateway
     if provider.issuer:
-        yield from _url("provider.keys_url", provider.keys_url)
+        # Without it the discovery document below the issuer says where the keys are.
+        name = "provider.keys_url" if provider.keys_url else "provider.issuer"
+        yield from url_problems(name, provider.keys_url or provider.issuer)
         if not provider.audience:
             yield "provider.audience is missing: a token for another service would be accepted."
         if provider.issuer == settings.tokens.issuer:
@@ -333,7 +336,8 @@ def _other_problems(settings: LoginSettings) -> Iterator[str]:
         yield "gateway.authority and gateway.names are given together."
 
 
-def _url(name: str, url: str) -> Iterator[str]:
+def url_problems(name: str, url: str) -> Iterator[str]:
+    """Why secrets or keys must not pass there, in sentences."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         yield f"{name} is https://host:port; it is {url!r}."
