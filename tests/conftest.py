@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hopshive.tenancy.tables import TABLES as TENANCY
+from tests.support.authority import Authority
+from tests.support.login_site import ALICE, LoginSite, make_tables, person
 from tests.support.metastore_db import with_schema
 from tests.support.mirror_world import MirrorWorld, empty_world
 from tests.support.ndb import run_ndb, unpack_ndb
@@ -103,3 +106,26 @@ def world(metastore: Metastore, hdfs: Hdfs, request: pytest.FixtureRequest) -> I
 def db(world: MirrorWorld) -> int:
     """A database of it, with both of its directories."""
     return world.make_database("d", managed=True)
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """What signs certificates of tests."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def login_tables(mariadb: MariaDB) -> MariaDB:
+    """A database with the tables of tenancy."""
+    make_tables(mariadb)
+    return mariadb
+
+
+@pytest.fixture
+def login_site(login_tables: MariaDB, authority: Authority, tmp_path: Path) -> LoginSite:
+    """A site of the login service with tables that are empty, and one person."""
+    for table in TENANCY:
+        login_tables.execute(f"DELETE FROM login_state.{table}")
+    made = LoginSite(tmp_path, login_tables, authority)
+    made.write_people({ALICE: person()})
+    return made

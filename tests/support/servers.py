@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,19 +146,36 @@ def run_mariadb(directory: Path, settings: Sequence[str] = SMALL) -> Iterator[Ma
 
 
 @contextmanager
-def run_mortal_mariadb(directory: Path) -> Iterator[tuple[MariaDB, Callable[[], None]]]:
-    """A new MariaDB that keeps what was committed, as in production, and what kills it -9 and starts it again on its data."""
+def run_leaving_mariadb(directory: Path) -> Iterator[tuple[MariaDB, Callable[[], AbstractContextManager[None]]]]:
+    """A new MariaDB that keeps what was committed, as in production.
+
+    The second value makes a block in which the server is away: kill -9 at its beginning, a start on its data at its end.
+    """
     with run_mariadb(directory, ["--innodb-buffer-pool-size=64M"]) as server, ExitStack() as later:
         pid_file, log = directory / "pid", directory / "log"
         argv = _of_process(int(pid_file.read_text()), "cmdline").split("\0")[:-1]
 
-        def strike() -> None:
+        @contextmanager
+        def away() -> Iterator[None]:
             pid = int(pid_file.read_text())
             os.kill(pid, signal.SIGKILL)
             # It holds its files until then.
             wait_until(lambda: _of_process(pid, "stat").rpartition(") ")[2].startswith("Z"), "the end of MariaDB", log)
+            yield
             later.enter_context(running(argv, log, {}))
             wait_until(server.answers, "MariaDB", log)
+
+        yield server, away
+
+
+@contextmanager
+def run_mortal_mariadb(directory: Path) -> Iterator[tuple[MariaDB, Callable[[], None]]]:
+    """The same, and what kills it -9 and starts it again on its data."""
+    with run_leaving_mariadb(directory) as (server, away):
+
+        def strike() -> None:
+            with away():
+                pass
 
         yield server, strike
 
