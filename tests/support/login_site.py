@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import argon2
+import httpx
 import yaml
 
 from hopshive.database import Database, Names, render
 from hopshive.tenancy import members
 from hopshive.tenancy.login import backends, keys
+from hopshive.tenancy.login.app import LoginApp
 from hopshive.tenancy.login.clock import Clock
 from hopshive.tenancy.login.metrics import LoginMetrics
 from hopshive.tenancy.login.pool import Pool
@@ -30,7 +32,9 @@ from tests.support.servers import free_port, running
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+
+    from starlette.applications import Starlette
 
     from tests.support.authority import Authority
     from tests.support.servers import MariaDB
@@ -123,6 +127,22 @@ class LoginSite:
 
         return asyncio.run(whole())
 
+    def visit(self, work: Callable[[Visit], Awaitable[Result]]) -> Result:
+        """Ask the pages of a replica in this process. Its keys are read, and its port is not open."""
+
+        async def whole() -> Result:
+            with self.service() as (service, wellbeing, metrics, pool):
+                sealer, clock, settings = keys.Sealer(SEAL, "seal"), Clock(), self.settings()
+                service.ring = await pool.run(lambda tx: keys.ensure(tx, sealer, 900))
+                secret = settings.gateway_secret()
+                app = LoginApp(settings, service, wellbeing, metrics, clock, secret).routes()
+                try:
+                    return await work(Visit(app))
+                finally:
+                    await service.settled()
+
+        return asyncio.run(whole())
+
     @contextmanager
     def service(self) -> Iterator[tuple[LoginService, Wellbeing, LoginMetrics, Pool]]:
         """A replica's parts. Its keys are not read yet."""
@@ -148,6 +168,26 @@ class LoginSite:
         source = str(Path(__file__).parents[2] / "src")
         with running(argv, log, {"PYTHONPATH": source, "JOURNAL_STREAM": ""}) as process:
             yield Replica(port, process, log, self.authority.path)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Asks the pages of an application, as if from an address."""
+
+    app: Starlette
+
+    async def __call__(
+        self,
+        method: str,
+        path: str,
+        headers: Sequence[tuple[str, str]] = (),
+        body: object = None,
+        by: str = "192.0.2.1",
+    ) -> httpx.Response:
+        """The answer."""
+        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False, client=(by, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="https://login") as client:
+            return await client.request(method, path, headers=list(headers), json=body)
 
 
 @dataclass(frozen=True)

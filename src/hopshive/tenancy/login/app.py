@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from hopshive.tenancy.login.codes import is_code
 from hopshive.tenancy.login.errors import Denied, Limited, LoginError, Malformed
-from hopshive.tenancy.login.gateway import require_gateway, user_of
+from hopshive.tenancy.login.gateway import ANSWER, require_gateway, user_of
 from hopshive.tenancy.login.service import Asked
 from hopshive.tenancy.login.tokens import refused
 
@@ -92,6 +92,14 @@ class LoginApp:
         return JSONResponse({"revoked": account}, headers=_NO_STORE)
 
     async def _session(self, request: Request) -> Response:
+        try:
+            return await self._session_of(request)
+        except LoginError as error:
+            response = await _login_error(request, error)
+            response.headers[ANSWER] = bytes(response.body).decode("ascii")
+            return response
+
+    async def _session_of(self, request: Request) -> Response:
         settings = self._settings.gateway
         certificate = request.scope.get("extensions", {}).get("tls", {}).get("peer", {})
         # Counted by the address of the caller itself: a caller that is no gateway can write the header.
@@ -185,7 +193,9 @@ async def _body(request: Request) -> bytes:
 
 
 def _error(status: int, code: str, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
-    return JSONResponse({"error": code, "message": sentence}, status, headers={**_NO_STORE, **(headers or {})})
+    # ASCII: a header holds it too.
+    body = json.dumps({"error": code, "message": sentence})
+    return Response(body, status, {**_NO_STORE, **(headers or {})}, "application/json")
 
 
 async def _login_error(_: Request, error: Any) -> Response:

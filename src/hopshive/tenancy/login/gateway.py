@@ -2,6 +2,31 @@
 
 The gateway has checked the certificate against authority and revocation list. So the subject is believed if, and only if, the
 gateway is: by a secret, or by a certificate of its own that the TLS handshake has verified.
+
+What a client sees when no session is granted. nginx's auth_request passes 401 and 403 of the subrequest on, drops its body, and
+makes 500 of each other status: a client would take a limit, or a database that is away, for a broken gateway. It sets variables
+before that. So /v1/session answers with the status that it has, and puts the body's JSON into a header as well. The gateway
+shows both from a named location:
+
+  auth_request        /session;
+  auth_request_set    $login_status $upstream_status;
+  auth_request_set    $login_answer $upstream_http_x_hopshive_answer;
+  auth_request_set    $login_wait   $upstream_http_retry_after;
+  error_page          401 403 500 = @login;
+
+  location @login {
+      default_type application/json;
+      add_header Cache-Control no-store always;
+      add_header Retry-After $login_wait always;
+      if ($login_answer = "") { return 503 '{"error": "unavailable", "message": "The login service does not answer."}'; }
+      if ($login_status ~ "401$") { return 401 $login_answer; }
+      if ($login_status ~ "403$") { return 403 $login_answer; }
+      if ($login_status ~ "429$") { return 429 $login_answer; }
+      return 503 $login_answer;
+  }
+
+No header stands for a login service that does not answer. With several of them $upstream_status lists each attempt, and its end
+is the answer. proxy_intercept_errors stays off, so a status of the HiveServer2 never comes here. nginx adds no empty header.
 """
 
 from __future__ import annotations
@@ -24,6 +49,26 @@ if TYPE_CHECKING:
 
 _ATTRIBUTES = {"CN": NameOID.COMMON_NAME, "UID": NameOID.USER_ID}
 LONGEST = 1000
+# The header with the JSON of an error.
+ANSWER = "X-Hopshive-Answer"
+# nginx writes a subject with OpenSSL's names, of which RFC 4514 knows a few.
+_OPENSSL_NAMES = {
+    "businessCategory": NameOID.BUSINESS_CATEGORY,
+    "dnQualifier": NameOID.DN_QUALIFIER,
+    "emailAddress": NameOID.EMAIL_ADDRESS,
+    "generationQualifier": NameOID.GENERATION_QUALIFIER,
+    "GN": NameOID.GIVEN_NAME,
+    "initials": NameOID.INITIALS,
+    "organizationIdentifier": NameOID.ORGANIZATION_IDENTIFIER,
+    "postalAddress": NameOID.POSTAL_ADDRESS,
+    "postalCode": NameOID.POSTAL_CODE,
+    "pseudonym": NameOID.PSEUDONYM,
+    "serialNumber": NameOID.SERIAL_NUMBER,
+    "street": NameOID.STREET_ADDRESS,
+    "SN": NameOID.SURNAME,
+    "title": NameOID.TITLE,
+    "unstructuredName": NameOID.UNSTRUCTURED_NAME,
+}
 
 
 def names_of(certificate: Mapping[str, Any]) -> set[str]:
@@ -48,7 +93,8 @@ def user_of(settings: Gateway, subject: str) -> tuple[str, str]:
     if not subject or len(subject) > LONGEST:
         raise Malformed("X-Hopshive-Subject holds the subject of a certificate (RFC 4514).")
     try:
-        found = x509.Name.from_rfc4514_string(subject).get_attributes_for_oid(_ATTRIBUTES[settings.attribute])
+        name = x509.Name.from_rfc4514_string(subject, _OPENSSL_NAMES)
+        found = name.get_attributes_for_oid(_ATTRIBUTES[settings.attribute])
     except ValueError:
         raise Malformed("X-Hopshive-Subject is no subject of a certificate (RFC 4514).") from None
     if len(found) != 1:
