@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -83,7 +83,7 @@ class Server:
     host: str = "localhost"
     port: int = 3306
     user: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
     unix_socket: str = ""
     others: tuple[tuple[str, int], ...] = ()
     connect_timeout: int = 10

@@ -101,7 +101,7 @@ def parts(user: str) -> tuple[str, str]:
     project, joint, account = user.partition(JOINT)
     if not joint:
         return "", check_account(user)
-    project_user(project, account)
+    project_user(check_project(project), account)
     return project, account
 
 
@@ -116,7 +116,8 @@ def typed(
     login, mark, named = name.rpartition(MARK)
     if not mark:
         login, named = name, ""
-    asked = database.lower()
+    # The Kelvin sign in lower case is the letter k.
+    asked = database.lower() if database.isascii() else database
     project = asked if asked and asked not in no_project else named
     if mark and not named:
         raise BadName(f"A project follows the {MARK} in a login name.")

@@ -91,13 +91,15 @@ class LoginService:
     async def login(self, asked: Asked) -> Granted:
         """Let a person in by password or token. Raises LoginError."""
         token = tokens.is_token(asked.password)
-        record = Record(asked.name, asked.address, asked.database, "token" if token else "password")
+        record = Record("", asked.address, asked.database, "token" if token else "password")
 
         async def work() -> Granted:
             try:
                 who = typed(asked.name, asked.database, self._settings.no_project, nameless=token)
             except BadName as error:
+                # The audit leaves out what cannot be a name: it may be a token or a password in the wrong field.
                 raise Malformed(str(error)) from None
+            record.name = asked.name
             return await (self._by_token if token else self._by_password)(asked, who, record)
 
         return await self._recorded(work, record)
