@@ -24,6 +24,7 @@ from hopshive.tenancy.login.clock import Clock
 from hopshive.tenancy.login.metrics import LoginMetrics
 from hopshive.tenancy.login.pool import Pool
 from hopshive.tenancy.login.provider import IdentityProvider
+from hopshive.tenancy.login.proxies import resolved
 from hopshive.tenancy.login.service import LoginService
 from hopshive.tenancy.login.settings import LoginSettings, checked
 from hopshive.tenancy.login.wellbeing import Wellbeing
@@ -135,7 +136,8 @@ class LoginSite:
                 sealer, clock, settings = keys.Sealer(SEAL, "seal"), Clock(), self.settings()
                 service.ring = await pool.run(lambda tx: keys.ensure(tx, sealer, 900))
                 secret = settings.gateway_secret()
-                app = LoginApp(settings, service, wellbeing, metrics, clock, secret).routes()
+                proxies = resolved(settings.listen.proxies)
+                app = LoginApp(settings, service, wellbeing, metrics, clock, secret, proxies).routes()
                 try:
                     return await work(Visit(app))
                 finally:

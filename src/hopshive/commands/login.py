@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DEFAULT_PATH = Path("/etc/hopshive/login.yml")
+DEFAULT_PATH = Path("/etc/hopshive-login/login.yml")
 
 
 def config_option(command: Callable[..., Any]) -> Callable[..., Any]:

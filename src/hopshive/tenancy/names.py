@@ -32,6 +32,7 @@ RESERVED = (
     "hdfs",
     "hive",
     "hopshive",
+    "hopshive-login",
     "mapred",
     "mysql",
     "ndb",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import logging
 from dataclasses import asdict
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from hopshive.tenancy.login.clock import Clock
     from hopshive.tenancy.login.metrics import LoginMetrics
+    from hopshive.tenancy.login.proxies import Proxies
     from hopshive.tenancy.login.service import LoginService
     from hopshive.tenancy.login.settings import LoginSettings
     from hopshive.tenancy.login.wellbeing import Wellbeing
@@ -53,6 +53,7 @@ class LoginApp:
         metrics: LoginMetrics,
         clock: Clock,
         gateway_secret: str,
+        proxies: Proxies,
     ) -> None:
         self._settings = settings
         self._service = service
@@ -60,7 +61,7 @@ class LoginApp:
         self._metrics = metrics
         self._clock = clock
         self._gateway_secret = gateway_secret
-        self._proxies = [ipaddress.ip_network(network) for network in settings.listen.proxies]
+        self._proxies = proxies
 
     def routes(self) -> Starlette:
         """The ASGI application."""
@@ -103,7 +104,7 @@ class LoginApp:
         settings = self._settings.gateway
         certificate = request.scope.get("extensions", {}).get("tls", {}).get("peer", {})
         # Counted by the address of the caller itself: a caller that is no gateway can write the header.
-        peer = request.client.host if request.client else ""
+        peer = _peer(request)
         try:
             require_gateway(settings, self._gateway_secret, request.headers.get("authorization", ""), certificate)
         except Denied as error:
@@ -128,29 +129,13 @@ class LoginApp:
         return Response(generate_latest(self._metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     def _address(self, request: Request) -> str:
-        """Of the client: the last one of X-Forwarded-For that no proxy of ours has, if one of these asks."""
-        peer = request.client.host if request.client else ""
-        forwarded = [part.strip() for line in request.headers.getlist("x-forwarded-for") for part in line.split(",")]
-        while forwarded and self._is_proxy(peer):
-            peer = forwarded.pop()
-        return plain_address(peer)
-
-    def _is_proxy(self, address: str) -> bool:
-        try:
-            found = ipaddress.ip_address(plain_address(address))
-        except ValueError:
-            return False
-        return any(found in network for network in self._proxies)
+        """Of the client."""
+        return self._proxies.client(_peer(request), request.headers.getlist("x-forwarded-for"))
 
 
-def plain_address(address: str) -> str:
-    """An IPv4 address that came over IPv6 as what it is; what is no address cut short."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return address[:64]
-    mapped = getattr(found, "ipv4_mapped", None)
-    return str(mapped or found)
+def _peer(request: Request) -> str:
+    """Of the other end of the connection."""
+    return request.client.host if request.client else ""
 
 
 async def _fields(request: Request, required: tuple[str, ...] = (), optional: tuple[str, ...] = ()) -> dict[str, str]:

@@ -23,6 +23,7 @@ from hopshive.tenancy.login.errors import LoginError
 from hopshive.tenancy.login.metrics import LoginMetrics
 from hopshive.tenancy.login.pool import Pool
 from hopshive.tenancy.login.provider import IdentityProvider
+from hopshive.tenancy.login.proxies import resolved
 from hopshive.tenancy.login.service import LoginService
 from hopshive.tenancy.login.wellbeing import Wellbeing
 
@@ -77,7 +78,8 @@ class Replica:
         provider = IdentityProvider(settings.provider) if settings.provider.issuer else None
         service = LoginService(settings, self._pool, self._backend, provider, self._clock, self._metrics)
         self._metrics.key_age.set_function(lambda: self._key_age(service))
-        app = LoginApp(settings, service, self._wellbeing, self._metrics, self._clock, self._secret)
+        proxies = resolved(settings.listen.proxies)
+        app = LoginApp(settings, service, self._wellbeing, self._metrics, self._clock, self._secret, proxies)
         listener = _listen(settings.listen.host, settings.listen.port)
         server = uvicorn.Server(self._uvicorn(app))
         # uvicorn raises the signal again when it has ended.

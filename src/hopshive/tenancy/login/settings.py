@@ -6,7 +6,9 @@ No secret stands in it: each is the first line of a file that a setting names.
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -16,8 +18,8 @@ from hopshive.tenancy.names import RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+DEFAULT_PATH = Path("/etc/hopshive-login/login.yml")
 # Where a password may pass without TLS.
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Characters of a secret that keys are derived from.
@@ -35,7 +37,7 @@ class Listen:
     port: int = 9443
     certificate: str = ""
     key: str = ""
-    # Networks whose X-Forwarded-For is believed: HiveServer2s and gateways.
+    # HiveServer2s and gateways, whose X-Forwarded-For is believed: networks, addresses, host names.
     proxies: list[str] = field(default_factory=list)
     # Connections at once; more are answered 503.
     connections: int = 1000
@@ -130,7 +132,7 @@ class Ldap:
 class People:
     """A YAML file of people, for labs."""
 
-    path: str = "/etc/hopshive/people.yml"
+    path: str = "/etc/hopshive-login/people.yml"
 
 
 @dataclass(frozen=True)
@@ -260,14 +262,21 @@ def _problems(settings: LoginSettings) -> Iterator[str]:
     ):
         if number < 1:
             yield f"{name} must be 1 or more; it is {number}."
-    for network in settings.listen.proxies:
-        try:
-            ipaddress.ip_network(network)
-        except ValueError as error:
-            yield f"listen.proxies: {network!r} is no address and no network: {error}."
+    for proxy in settings.listen.proxies:
+        if not _is_proxy(proxy):
+            yield f"listen.proxies: {proxy!r} is no address, no network and no host name."
     yield from _code_problems(settings)
     yield from _backend_problems(settings)
     yield from _other_problems(settings)
+
+
+def _is_proxy(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        # Digits and dots alone are a misspelled address, and a slash is a misspelled network.
+        return re.fullmatch(r"(?=.*[A-Za-z])[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", text) is not None
+    return True
 
 
 def _required(settings: LoginSettings) -> list[tuple[str, str]]:

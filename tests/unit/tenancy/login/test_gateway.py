@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hopshive.config import ConfigError
 from hopshive.tenancy.login.errors import Denied, Malformed
 from hopshive.tenancy.login.gateway import names_of, require_gateway, user_of
 from hopshive.tenancy.login.settings import Gateway
@@ -188,6 +189,19 @@ def test_an_address_is_the_same_in_each_writing(site: LoginSite) -> None:
     )
     assert counted(site, (PROXY, ("2001:db8::1",)), (PROXY, ("2001:DB8:0:0:ffff::2",))) == 2
     assert counted(site, (PROXY, ("unknown",)), (PROXY, ("unknown",))) == 3
+
+
+def test_a_proxy_may_be_a_host_name(site: LoginSite, caplog: pytest.LogCaptureFixture) -> None:
+    requests = [("127.0.0.1", (f"192.0.2.{number}",)) for number in range(2)]
+    assert counted(site, *requests, proxies=("localhost", "no-such-host.invalid")) == 2
+    assert "no-such-host.invalid (listen.proxies) has no address" in caplog.text
+
+
+@pytest.mark.parametrize("proxy", ["10.0.0.0/33", "10.0.0.1/8", "10.0.0.300", "a b", "", "-x", "host/8", "::1::"])
+def test_what_can_be_no_proxy_is_refused(site: LoginSite, proxy: str) -> None:
+    site.more["listen"] = {"proxies": [proxy]}
+    with pytest.raises(ConfigError, match="is no address, no network and no host name"):
+        site.settings()
 
 
 def test_proxies_only_are_counted_by_the_first_of_them(site: LoginSite) -> None:
