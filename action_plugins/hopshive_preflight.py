@@ -18,12 +18,12 @@ from ansible.utils.collection_loader._collection_finder import _get_collection_p
 from hopshive.install.artifacts.product import product_names
 from hopshive.install.preflight.artifacts import tarball_fault
 from hopshive.install.preflight.checks import check_inventory, check_tags
-from hopshive.install.preflight.cleaner import config_faults
 from hopshive.install.preflight.database import PASSWORDS
 from hopshive.install.preflight.host import Limits, check_hosts, host_info, questions, unanswered
 from hopshive.install.preflight.inventory import HostVariables, Inventory
 from hopshive.install.preflight.placement import IDS
 from hopshive.install.preflight.problem import report
+from hopshive.install.preflight.service_config import SERVICES, Service, config_faults
 from hopshive.install.preflight.variables import BUNDLE, OWN_VARIABLES, SHARED, role_of
 from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
@@ -54,6 +54,7 @@ NEEDED = {
     },
     "preflight": {OWN_VARIABLES},
     "artifacts": {"artifacts_python_interpreter", "artifacts_python_version", "artifacts_tarballs"},
+    "login": {"login_backend", "login_people"},
     "ndb_management": {"ndb_management_replicas"},
     **{role: {variable} for role, variable in IDS.items()},
     "resourcemanager": {IDS["resourcemanager"], "resourcemanager_queues"},
@@ -253,20 +254,20 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # Ansible has no types
                 invalid[name] = faults[0].rstrip(".")
         if fault := tarball_fault(values.get("artifacts_tarballs"), product_names(ROOT / "artifacts")):
             invalid.setdefault("artifacts_tarballs", fault)
-        if "cleaner" in placed and not broken:
-            invalid = {**self._cleaner(templar, defaults, raw), **invalid}
+        for service in SERVICES:
+            if service.role in placed and not broken:
+                invalid = {**self._faults(service, templar, defaults, raw), **invalid}
         return HostVariables(values, frozenset(given), broken, invalid)
 
-    def _cleaner(self, templar: Any, defaults: dict[str, Any], raw: Any) -> dict[str, str]:
-        """What the daemon would refuse in the configuration that the role cleaner writes: variable and reason."""
+    def _faults(self, service: Service, templar: Any, defaults: dict[str, Any], raw: Any) -> dict[str, str]:
+        """What a service would refuse in the configuration that its role writes: variable and reason."""
         try:
-            content = yaml.safe_load(templar.template(defaults["__cleaner_config_text"]))
-            extra = templar.template(templar.available_variables["cleaner_config_extra"])
+            content = yaml.safe_load(templar.template(defaults[f"__{service.role}_config_text"]))
+            extra = templar.template(templar.available_variables[service.extra])
         except AnsibleError as error:
-            if "cleaner_config_extra" not in raw:
-                # Another check reports what makes the value fail, such as a group without hosts.
+            if service.extra not in raw:
+                # Another check names what it is computed from: a group without hosts, say.
                 return {}
-            return {
-                "cleaner_config_extra": f"the cleaner's configuration cannot be computed: {str(error.message).rstrip('.')}"
-            }
-        return config_faults(content, defaults["__cleaner_config"], extra)
+            why = str(error.message).rstrip(".")
+            return {service.extra: f"the configuration of the {service.role} cannot be computed: {why}"}
+        return config_faults(service, content, defaults[f"__{service.role}_config"], extra)

@@ -22,6 +22,11 @@ options:
     type: list
     elements: str
     default: []
+  authority:
+    description: >-
+      Of V(kind=login), a file of certificates that the service's own is verified against. Without it, those of the
+      operating system.
+    type: path
   login_user:
     description:
       - Of V(kind=mariadb), V(kind=ndb_sql) and V(kind=server2), the user that asks.

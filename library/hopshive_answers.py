@@ -14,7 +14,8 @@ description:
   - "ZooKeeper: C(srvr), so it is part of a quorum. MariaDB: C(SELECT 1). JournalNode: its JMX.
     NameNode: out of safe mode. DataNode: up, and live for the NameNode. ResourceManager: started. NodeManager: healthy,
     and running for the ResourceManager. Metastore: Thrift C(get_catalogs), so its database answers as well. HiveServer2: a
-    session, and with O(statement) a statement. Cleaner: it leads and can do its work, or waits."
+    session, and with O(statement) a statement. Cleaner: it leads and can do its work, or waits. Login service: it reaches
+    its database and its back end."
   - "V(kind=datanode_leaving) and V(kind=nodemanager_leaving): with O(host) and O(port) of its data or RPC port, that the
     NameNode or the ResourceManager has decommissioned it."
   - An answer that waiting cannot better, such as a refused login, fails at once.
@@ -45,6 +46,7 @@ options:
       - metastore
       - server2
       - cleaner
+      - login
   port:
     description:
       - Where it listens; of the daemons of HDFS and YARN that is the HTTP port.
@@ -119,9 +121,10 @@ RETURN = r"""
 facts:
   description:
     - What the service said of itself.
-    - C(version) of all but NameNode and cleaner; C(mode) of ZooKeeper; C(state), which is active or standby, of NameNode
-      and ResourceManager, leading or standby of the cleaner, with its C(epoch); C(live_datanodes) of the NameNode; C(name)
-      of DataNode and NodeManager; C(catalogs) of the metastore; C(rows) of a statement.
+    - C(version) of all but NameNode, cleaner and login service; C(mode) of ZooKeeper; C(state), which is active or standby,
+      of NameNode and ResourceManager, leading or standby of the cleaner, with its C(epoch); C(live_datanodes) of the
+      NameNode; C(name) of DataNode and NodeManager; C(catalogs) of the metastore; C(rows) of a statement; C(keys) of the
+      login service, whose tokens it accepts.
   returned: success
   type: dict
   sample: {version: 4.0.1, catalogs: [hive]}
@@ -164,6 +167,7 @@ def main() -> None:
                     "metastore",
                     "server2",
                     "cleaner",
+                    "login",
                 ],
             },
             **SERVICE,
@@ -187,6 +191,7 @@ def main() -> None:
         namenode=parameters["namenode"],
         resourcemanager=parameters["resourcemanager"],
         cleaners=parameters["cleaners"],
+        authority=parameters["authority"] or "",
         safe_mode=parameters["safe_mode"],
     )
     try:

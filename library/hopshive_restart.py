@@ -264,6 +264,7 @@ def main() -> None:
         password=parameters["login_password"],
         namenode=parameters["namenode"],
         resourcemanager=parameters["resourcemanager"],
+        authority=parameters["authority"] or "",
     )
     users = {}
     for user in parameters["users"]:

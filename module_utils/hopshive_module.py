@@ -25,6 +25,7 @@ SERVICE: dict[str, dict[str, Any]] = {
     "host": {"type": "str", "default": "localhost"},
     "namenode": {"type": "list", "elements": "str", "default": []},
     "resourcemanager": {"type": "list", "elements": "str", "default": []},
+    "authority": {"type": "path"},
     "login_user": LOGIN["login_user"],
     "login_password": LOGIN["login_password"],
 }

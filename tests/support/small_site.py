@@ -13,6 +13,9 @@ VARIABLES: dict[str, Any] = {
     "ansible_python_interpreter": sys.executable,
     "cluster_metastore_database_password": PASSWORD,
     "cluster_cleaner_db_password": PASSWORD,
+    "cluster_login_db_password": PASSWORD,
+    "login_sealing_key": f"{PASSWORD}, and more of it",
+    "login_people": {"alice": {"account": "alice", "password": "$argon2id$"}},
     "cluster_nodemanager_memory_mb": 2048,
     # Ports that nothing on a developer's machine holds.
     "cluster_mariadb_port": 23306,

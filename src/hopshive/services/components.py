@@ -93,6 +93,13 @@ COMPONENTS: Mapping[str, Component] = {
             paths=("/etc/hive",),
         ),
         Component("cleaner", "hopshive-cleaner", required=False, launchers=("hopshive",), paths=("/etc/hopshive",)),
+        Component(
+            "login",
+            "hopshive-login",
+            required=False,
+            launchers=("hopshive-login",),
+            paths=("/etc/hopshive-login",),
+        ),
         Component("server2", "hive-server2", beside=("hive-server2-watchdog",)),
         Component(
             "client",

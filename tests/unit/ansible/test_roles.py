@@ -33,8 +33,13 @@ VERBS = ["preflight", "install", "config", "service", "check"]
 FREE_ROLES = {"cluster", "jvm_service", "preflight", "artifacts", "common", "controller", "lab"}
 # Its arguments would be checked, one after the other, before it can tell all that is wrong.
 WITHOUT_CLUSTER = {"cluster", "preflight", "artifacts", "controller", "lab"}
-# Variables of the role cluster without a default, since only the user knows them.
-NO_DEFAULT = {"cluster_metastore_database_password", "cluster_cleaner_db_password"}
+# Variables without a default, since only the user knows them.
+NO_DEFAULT = {
+    "cluster_metastore_database_password",
+    "cluster_cleaner_db_password",
+    "cluster_login_db_password",
+    "login_sealing_key",
+}
 
 
 @functools.cache

@@ -9,8 +9,7 @@ import pytest
 
 from hopshive.install.preflight.artifacts import tarball_fault
 from hopshive.install.preflight.checks import check_inventory, check_tags
-from hopshive.install.preflight.cleaner import config_faults
-from hopshive.install.preflight.database import PASSWORDS, password_weakness
+from hopshive.install.preflight.database import OPTIONAL, PASSWORDS, password_weakness
 from hopshive.install.preflight.host import (
     Disk,
     HostInfo,
@@ -26,6 +25,7 @@ from hopshive.install.preflight.inventory import HostVariables, Inventory
 from hopshive.install.preflight.placement import IDS
 from hopshive.install.preflight.problem import Problem, listed, merged, report
 from hopshive.install.preflight.queues import Queue, called, leaf_queues
+from hopshive.install.preflight.service_config import CLEANER, LOGIN, config_faults
 from hopshive.install.preflight.variables import SERVICE_USERS
 from hopshive.services.components import COMPONENTS
 
@@ -226,7 +226,9 @@ def test_a_zookeeper_quorum_is_odd(hosts: int, good: bool) -> None:
 
 @pytest.mark.parametrize("password", PASSWORDS)
 def test_a_missing_password_names_variable_and_vault(password: str) -> None:
-    text = only_error(inventory(given={"all": {password: None}}))
+    # Those of the login service are wanted where there is one.
+    placed = with_login(**{password: None}) if password in OPTIONAL else inventory(given={"all": {password: None}})
+    text = only_error(placed)
     assert f"{password} is not set" in text
     assert "inventories/prod/group_vars/all/vault.yml (ansible-vault" in text
 
@@ -531,7 +533,7 @@ def test_a_queue_of_spark_that_yarn_does_not_have_is_named() -> None:
     assert "spark_defaults_extra names the queue 'jobs' for host edge, but resourcemanager_queues has" in found[0]
 
 
-CLEANER = {
+CLEANER_CONFIG = {
     "lease": 10,
     "hdfs": {"uris": ["hdfs://nn:8020"], "namenodes": ["nn:8020"]},
     "mirror": {"grace": 2, "max_removals": 10},
@@ -545,13 +547,13 @@ CLEANER_TEMPLATES = {
 def test_all_that_the_cleaner_would_refuse_is_named_at_once() -> None:
     extra = {"mirror": {"btach": 1}, "databse": {"port": 1}}
     content = {
-        **CLEANER,
+        **CLEANER_CONFIG,
         "lease": 0,
         "mirror": {"grace": -5, "max_removals": 0, "btach": 1},
         "databse": {"port": 1},
     }
-    assert config_faults(CLEANER, CLEANER_TEMPLATES, {}) == {}
-    found = config_faults(content, CLEANER_TEMPLATES, extra)
+    assert config_faults(CLEANER, CLEANER_CONFIG, CLEANER_TEMPLATES, {}) == {}
+    found = config_faults(CLEANER, content, CLEANER_TEMPLATES, extra)
     assert found.keys() == {"cleaner_lease", "cleaner_grace", "cleaner_max_removals", "cleaner_config_extra"}
     assert "unknown setting mirror.btach: did you mean mirror.batch?" in found["cleaner_config_extra"]
     assert "unknown setting databse: did you mean database?" in found["cleaner_config_extra"]
@@ -559,17 +561,81 @@ def test_all_that_the_cleaner_would_refuse_is_named_at_once() -> None:
 
 
 def test_a_setting_of_the_extra_ones_is_the_extra_ones_fault() -> None:
-    content = {**CLEANER, "mirror": {"grace": -5}}
-    assert config_faults(content, CLEANER_TEMPLATES, {"mirror": {"grace": -5}}).keys() == {"cleaner_config_extra"}
+    content = {**CLEANER_CONFIG, "mirror": {"grace": -5}}
+    assert config_faults(CLEANER, content, CLEANER_TEMPLATES, {"mirror": {"grace": -5}}).keys() == {
+        "cleaner_config_extra"
+    }
 
 
 def test_a_section_s_old_name_is_the_extra_ones_fault() -> None:
     extra = {"cleaner": {"rate": 5}, "mirror": {"grace": -5}}
-    found = config_faults({**CLEANER, **extra}, CLEANER_TEMPLATES, {"cleaner": {"rate": 5}})
+    found = config_faults(CLEANER, {**CLEANER_CONFIG, **extra}, CLEANER_TEMPLATES, {"cleaner": {"rate": 5}})
     assert found == {
         "cleaner_config_extra": "the section cleaner is called garbage now: rename the section",
         "cleaner_grace": "mirror.grace must not be negative; it is -5",
     }
+
+
+LOGIN_CONFIG = {
+    "listen": {"port": 9443, "certificate": "/c", "key": "/k"},
+    "tokens": {"sealing_key_file": "/s", "lifetime": 900},
+}
+LOGIN_TEMPLATES = {
+    "listen": {"port": "{{ cluster_login_port }}", "proxies": "{{ login_proxies }}"},
+    "tokens": {"lifetime": "{{ login_token_lifetime }}"},
+}
+
+
+def test_all_that_the_login_service_would_refuse_is_named_at_once() -> None:
+    assert config_faults(LOGIN, LOGIN_CONFIG, LOGIN_TEMPLATES, {}) == {}
+    content = {
+        "listen": {**LOGIN_CONFIG["listen"], "proxies": ["10.0.0.300"]},
+        "tokens": {**LOGIN_CONFIG["tokens"], "lifetime": 100_000},
+        "ldpa": {},
+    }
+    found = config_faults(LOGIN, content, LOGIN_TEMPLATES, {"ldpa": {}})
+    assert found.pop("login_config_extra").startswith("unknown setting ldpa: did you mean ldap?")
+    assert found == {
+        "login_proxies": "listen.proxies: '10.0.0.300' is no address, no network and no host name",
+        "login_token_lifetime": "tokens.lifetime is a day (86400) at most; it is 100000",
+    }
+
+
+SEALING = f"{GOOD_PASSWORD}-{GOOD_PASSWORD}"
+PEOPLE = {"alice": {"account": "alice", "password": "$argon2id$"}}
+
+
+def with_login(**given: Any) -> Inventory:
+    users = {name: {"uid": 1} for name in (*SERVICE_USERS, "hopshive-login")}
+    values = {"login_sealing_key": SEALING, "login_people": PEOPLE, "cluster_users": users, **given}
+    return inventory({"login": ("edge",)}, {"all": values})
+
+
+def test_a_login_service_has_what_it_needs() -> None:
+    assert errors(with_login()) == []
+    assert errors(inventory(given={"all": dict.fromkeys(("cluster_login_db_password", "login_sealing_key"))})) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"login_people": {}}, "login_people is empty, so no person could log in (for host edge)"),
+        ({"cluster_consistency": "absent"}, "cluster_consistency is absent, but the login service keeps its tables"),
+        (
+            {"cluster_users": {name: {"uid": 1} for name in SERVICE_USERS}},
+            "cluster_users lacks hopshive-login (for host edge)",
+        ),
+        ({"login_sealing_key": GOOD_PASSWORD}, "login_sealing_key has 17 characters, fewer than 32"),
+        ({"login_sealing_key": None}, "login_sealing_key is not set"),
+        ({"cluster_login_db_password": None}, "cluster_login_db_password is not set"),
+    ],
+)
+def test_what_a_login_service_lacks_is_named(given: dict[str, Any], said: str) -> None:
+    assert said in only_error(with_login(**given))
+
+
+def test_another_back_end_needs_no_people() -> None:
+    assert errors(with_login(login_people={}, login_backend="ldap")) == []
 
 
 def test_a_number_in_quotes_is_a_number() -> None:

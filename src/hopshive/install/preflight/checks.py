@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from hopshive.install.preflight.database import PASSWORDS, check_database, check_drivers, check_password
 from hopshive.install.preflight.inventory import Inventory
+from hopshive.install.preflight.login import check_login
 from hopshive.install.preflight.placement import check_addresses, check_groups, check_ids, check_placement, check_ports
 from hopshive.install.preflight.problem import Problem, nearest
 from hopshive.install.preflight.variables import (
@@ -42,6 +43,7 @@ def check_inventory(
         *check_ids(inventory),
         *check_addresses(inventory),
         *check_users(inventory),
+        *check_login(inventory),
         *check_spark(inventory),
         *check_files(inventory),
         *check_names(inventory, types, renamed),

@@ -16,8 +16,14 @@ PASSWORDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("mariadb", "ndb_sql", "metastore", "server2"),
     ),
     "cluster_cleaner_db_password": ("cluster_cleaner_db_user", ("mariadb", "ndb_sql", "cleaner")),
+    "cluster_login_db_password": ("cluster_login_db_user", ("mariadb", "ndb_sql", "login")),
+    "login_sealing_key": ("cluster_login_db_user", ("login",)),
 }
+# The component whose password it is: an inventory without one needs no such password.
+OPTIONAL: Mapping[str, str] = {"cluster_login_db_password": "login", "login_sealing_key": "login"}
 PASSWORD_LENGTH = 12
+# Of secrets that keys are made of.
+LENGTHS: Mapping[str, int] = {"login_sealing_key": 32}
 # Kinds of the metastore's database, with the components that each needs.
 DATABASES: Mapping[str, tuple[str, ...]] = {"mariadb": ("mariadb",), "ndb": ("ndb_management", "ndb_data", "ndb_sql")}
 # Words from examples. Digits and signs around them do not make a password strong.
@@ -108,6 +114,8 @@ def check_password(inventory: Inventory, name: str) -> Iterator[Problem]:
     findings = []
     passwords = set()
     user, components = PASSWORDS[name]
+    if name in OPTIONAL and not inventory.members(OPTIONAL[name]):
+        return
     hosts = sorted({host for component in components for host in inventory.members(component)})
     for host in hosts:
         variables = inventory.hosts[host]
@@ -119,7 +127,9 @@ def check_password(inventory: Inventory, name: str) -> Iterator[Problem]:
             findings.append((f"{name} is not set: {advice}", host))
             continue
         passwords.add(str(password))
-        weakness = password_weakness(str(password), str(variables.values.get(user, "")))
+        weakness = password_weakness(
+            str(password), str(variables.values.get(user, "")), LENGTHS.get(name, PASSWORD_LENGTH)
+        )
         if weakness:
             findings.append((f"{name} {weakness}: {advice}", host))
     yield from merged(((f"{text} (for {{hosts}})", host) for text, host in findings), hosts)
@@ -127,14 +137,14 @@ def check_password(inventory: Inventory, name: str) -> Iterator[Problem]:
         yield Problem(f"{name} differs between the hosts of {listed(components)}: set it once, for all of them")
 
 
-def password_weakness(password: str, user: str) -> str:
+def password_weakness(password: str, user: str, least: int = PASSWORD_LENGTH) -> str:
     """Why a password must not be used, without quoting it; empty if it may be used."""
     if password.lower() == user.lower():
         return "is the name of its user"
     if COMMON_PASSWORD.fullmatch(re.sub(r"[\W\d_]+", "", password.lower())):
         return "is a word from the examples, known to everyone"
-    if len(password) < PASSWORD_LENGTH:
-        return f"has {len(password)} characters, fewer than {PASSWORD_LENGTH}"
+    if len(password) < least:
+        return f"has {len(password)} characters, fewer than {least}"
     if len(set(password)) < 5:
         return "repeats a few characters"
     return ""

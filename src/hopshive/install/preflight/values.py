@@ -36,6 +36,8 @@ RANGES: Mapping[str, tuple[float, float]] = {
         ),
         (1, math.inf),
     ),
+    # A service without rights of root opens no port below.
+    "cluster_login_port": (1024, 65535),
     "zookeeper_id": (1, 255),
 }
 # The smallest preflight_memory_ratio. With 0, all of a host's memory would count as none.
@@ -49,6 +51,7 @@ FORMS: Mapping[str, tuple[str, str]] = {
         r"[A-Za-z0-9_][A-Za-z0-9_-]*\.[A-Za-z0-9_][A-Za-z0-9_-]*",
         "a database and a table, as in hops.hdfs_inodes",
     ),
+    "cluster_login_db_user": _NAME,
     "cluster_metastore_database": _NAME,
     "cluster_metastore_database_user": _NAME,
     "cluster_name": (r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, dots, _ and -: it is part of paths"),

@@ -54,6 +54,8 @@ SHARED = frozenset(
         "cluster_group",
         "cluster_inode_source",
         "cluster_inode_table",
+        "cluster_login_db_user",
+        "cluster_login_port",
         "cluster_metastore_database",
         "cluster_metastore_database_user",
         "cluster_name",

@@ -31,7 +31,10 @@ class WrongAnswer(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """The service to ask, and what the question needs. URLs have no path: `http://namenode:9870`."""
+    """The service to ask, and what the question needs. URLs have no path: `http://namenode:9870`.
+
+    `authority`: a file of certificates that an HTTPS server is verified against; without it, those of the system.
+    """
 
     kind: str
     host: str
@@ -43,6 +46,7 @@ class Target:
     namenode: Sequence[str] = ()
     resourcemanager: Sequence[str] = ()
     cleaners: Sequence[str] = ()
+    authority: str = ""
     safe_mode: bool = False
 
     @property

@@ -1,6 +1,8 @@
-"""hopshive's own daemon, over its metrics."""
+"""hopshive's own services: the daemon, over its metrics, and the login service."""
 
 from __future__ import annotations
+
+import json
 
 from hopshive.services.health.answer import Facts, NoAnswer, Target, WrongAnswer
 from hopshive.services.health.http import fetch
@@ -24,6 +26,17 @@ def ask_cleaner(target: Target, timeout: float) -> Facts:
     if target.cleaners and len(leaders) != 1:
         raise NoAnswer(f"{len(leaders) or 'none'} of {', '.join(target.cleaners)} lead; exactly one must")
     return facts
+
+
+def ask_login(target: Target, timeout: float) -> Facts:
+    """`/healthz`, so it reaches its database and its back end; the number of keys whose tokens it accepts."""
+    base = f"https://{target.place}"
+    fetch(f"{base}/healthz", timeout, authority=target.authority)
+    try:
+        found = json.loads(fetch(f"{base}/.well-known/jwks.json", timeout, authority=target.authority))
+        return {"keys": len(found["keys"])}
+    except (ValueError, TypeError, KeyError):
+        raise WrongAnswer("it has no public keys: something else listens there") from None
 
 
 def _metrics(base: str, timeout: float) -> dict[str, float]:

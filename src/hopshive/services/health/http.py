@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 import urllib.parse
 from typing import Any
 
-from hopshive.services.health.answer import NoAnswer, reason
+from hopshive.services.health.answer import NoAnswer, WrongAnswer, reason
+
+# Characters of a reason that a server gives.
+LONGEST = 300
 
 
 def fetch_json(url: str, timeout: float) -> Any:
@@ -19,15 +23,23 @@ def fetch_json(url: str, timeout: float) -> Any:
         raise NoAnswer(f"{url} answered with something that is not JSON") from None
 
 
-def fetch(url: str, timeout: float, accept: str = "*/*") -> bytes:
-    """The content at a URL; raises NoAnswer unless the status is 200."""
+def fetch(url: str, timeout: float, accept: str = "*/*", authority: str = "") -> bytes:
+    """The content at a URL; raises NoAnswer unless the status is 200.
+
+    Over HTTPS the server is verified against the certificates of the file `authority`, or those of the system.
+    """
     parts = urllib.parse.urlsplit(url)
-    factory = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     try:
         port = parts.port
     except ValueError:
         raise NoAnswer(f"{url} has no valid port") from None
-    connection = factory(parts.hostname or "", port, timeout=timeout)
+    connection = http.client.HTTPConnection(parts.hostname or "", port, timeout=timeout)
+    if parts.scheme == "https":
+        try:
+            context = ssl.create_default_context(cafile=authority or None)
+        except OSError as error:
+            raise WrongAnswer(f"{authority} is no file of certificates: {reason(error)}") from None
+        connection = http.client.HTTPSConnection(parts.hostname or "", port, timeout=timeout, context=context)
     try:
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         connection.request("GET", path, headers={"Accept": accept})
@@ -40,5 +52,8 @@ def fetch(url: str, timeout: float, accept: str = "*/*") -> bytes:
     finally:
         connection.close()
     if response.status != 200:
-        raise NoAnswer(f"{url} answered {response.status} {response.reason}")
+        # A service that says why says it in its first line.
+        said = body.decode(errors="replace").strip().splitlines() if response.status == 503 else []
+        more = f": {said[0][:LONGEST]}" if said and response.headers.get_content_type() == "text/plain" else ""
+        raise NoAnswer(f"{url} answered {response.status} {response.reason}{more}")
     return body

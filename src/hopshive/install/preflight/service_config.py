@@ -1,22 +1,43 @@
-"""Checks the cleaner's configuration before it is written, and names the variable of each wrong setting."""
+"""Checks a service's configuration before it is written, and names the variable of each wrong setting."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hopshive.config import DEFAULT_PATH, ConfigError, checked
+from hopshive import config
+from hopshive.config import ConfigError
+from hopshive.tenancy.login import settings as login
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-EXTRA = "cleaner_config_extra"
+    from collections.abc import Callable, Iterator, Mapping
 
 
-def config_faults(content: object, templates: Mapping[str, object], extra: object) -> dict[str, str]:
-    """For each variable to correct, a sentence about what the daemon would refuse.
+@dataclass(frozen=True)
+class Service:
+    """A service with a file of settings, which a role of that name writes."""
 
-    `templates`: the configuration as the role writes it. `extra`: the settings that the user adds. The daemon's check
+    role: str
+    path: Path
+    check: Callable[[object, Path], object]
+
+    @property
+    def extra(self) -> str:
+        """The variable with settings that the user adds."""
+        return f"{self.role}_config_extra"
+
+
+CLEANER = Service("cleaner", config.DEFAULT_PATH, config.checked)
+LOGIN = Service("login", login.DEFAULT_PATH, login.checked)
+SERVICES = (CLEANER, LOGIN)
+
+
+def config_faults(service: Service, content: object, templates: Mapping[str, object], extra: object) -> dict[str, str]:
+    """For each variable to correct, a sentence about what the service would refuse.
+
+    `templates`: the configuration as the role writes it. `extra`: the settings that the user adds. The service's check
     ends at the first wrong setting, so this function removes that setting and checks the rest again.
     """
     found: dict[str, list[str]] = {}
@@ -24,16 +45,16 @@ def config_faults(content: object, templates: Mapping[str, object], extra: objec
     sources = {
         setting: source[0]
         for setting, template in _leaves(templates)
-        if setting not in added and (source := re.search(r"\b(?:cleaner|cluster)_\w+", str(template)))
+        if setting not in added and (source := re.search(rf"\b(?:{service.role}|cluster)_\w+", str(template)))
     }
     while True:
         try:
-            checked(content, DEFAULT_PATH)
+            service.check(content, service.path)
         except ConfigError as error:
-            text = str(error).removeprefix(f"{DEFAULT_PATH}: ").rstrip(".")
+            text = str(error).removeprefix(f"{service.path}: ").rstrip(".")
             setting = next((name for name in _names(content) if _is_about(text, name)), "")
             if setting or not found:
-                found.setdefault(sources.get(setting, EXTRA), []).append(text)
+                found.setdefault(sources.get(setting, service.extra), []).append(text)
             if not setting:
                 break
             content = _without(content, setting)

@@ -1,0 +1,44 @@
+"""Checks of the login service in an inventory: what it cannot work without."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hopshive.install.preflight.problem import Problem, merged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hopshive.install.preflight.inventory import Inventory
+
+GROUP = "login"
+# The user that the service runs as.
+USER = "hopshive-login"
+
+
+def check_login(inventory: Inventory) -> Iterator[Problem]:
+    """The service has its tables, its user and its people."""
+    hosts = inventory.members(GROUP)
+    findings = []
+    for host in hosts:
+        values = inventory.hosts[host].values
+        if values.get("cluster_consistency") == "absent":
+            findings.append(
+                (
+                    "cluster_consistency is absent, but the login service keeps its tables in hopshive's schema"
+                    " (for {hosts}): set it to present, or take the hosts out of the group login",
+                    host,
+                )
+            )
+        users = values.get("cluster_users")
+        if inventory.hosts[host].true("cluster_manage_users") and isinstance(users, dict) and USER not in users:
+            findings.append((f"cluster_users lacks {USER} (for {{hosts}}): name all users in it", host))
+        if values.get("login_backend", "file") == "file" and not values.get("login_people"):
+            findings.append(
+                (
+                    "login_people is empty, so no person could log in (for {hosts}): name people (docs/login.md), or set"
+                    " login_backend to platform or ldap",
+                    host,
+                )
+            )
+    yield from merged(findings, hosts)
