@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
@@ -23,7 +24,7 @@ from hopshive.tenancy.login.backends.people import HASHER
 from hopshive.tenancy.login.tokens import key_of
 from tests.support.login_site import ALICE, PASSWORD, TOTP, Answer, LoginSite, Replica, make_tables, person
 from tests.support.patience import scaled, until, within
-from tests.support.servers import run_leaving_mariadb, wait_until
+from tests.support.servers import run_leaving_mariadb, wait_until, write_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from tests.support.authority import Authority
 
 BOB = "bob@example.org"
+# Of prctl(2).
+MDWE_SET, MDWE_GET = 65, 66
 
 
 @pytest.fixture
@@ -267,6 +270,24 @@ def test_a_replica_that_is_told_to_end_answers_what_is_under_way(site: LoginSite
             replica.ask("GET", "/healthz", timeout=2)
         assert "The login service was told to end." in replica.log.read_text()
         assert "Traceback" not in replica.log.read_text()
+
+
+def test_it_works_where_no_memory_becomes_executable(
+    site: LoginSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the unit's MemoryDenyWriteExecute has it: PR_SET_MDWE with PR_MDWE_REFUSE_EXEC_GAIN."""
+    if ctypes.CDLL(None).prctl(MDWE_GET, 0, 0, 0, 0) < 0:
+        pytest.skip("this kernel has no PR_SET_MDWE: Linux 6.3 or later has it")
+    python = tmp_path / "python"
+    refuse = f"assert not ctypes.CDLL(None).prctl({MDWE_SET}, 1, 0, 0, 0)"
+    code = f"import ctypes, os, sys; {refuse}; os.execv(sys.argv[1], sys.argv[1:])"
+    write_script(python, [sys.executable, "-c", code, sys.executable])
+    monkeypatch.setattr(sys, "executable", str(python))
+    site.write_people({ALICE: {"account": "alice", "password": HASHER.hash(PASSWORD)}})
+    with site.replica("one") as replica:
+        wait_until(replica.healthy, "the replica", replica.log)
+        token = replica.login(ALICE, PASSWORD).json["token"]
+        assert replica.login("", token).status == 200
 
 
 def gets_in(replica: Replica) -> bool:
