@@ -136,22 +136,26 @@ class Replica:
     async def _look_for_keys(self, service: LoginService, server: uvicorn.Server) -> None:
         settings = self._settings.tokens
 
-        def look(tx: Transaction) -> tuple[keys.KeyRing, float]:
-            return keys.ensure(tx, self._sealer, settings.lifetime, service.ring), read_now(tx)
+        def look(tx: Transaction) -> tuple[keys.KeyRing, float, Refused | None]:
+            try:
+                return keys.ensure(tx, self._sealer, settings.lifetime, service.ring), read_now(tx), None
+            except Refused as error:
+                # Of the other keys, those that are still there verify, and those that this replica has opened sign.
+                return keys.read(tx, None, service.ring), read_now(tx), error
 
+        began = bool(service.ring.keys)
         try:
-            service.ring, now = await self._own_pool.run(look)
+            service.ring, now, refused = await self._own_pool.run(look)
         except LoginError:
             self._wellbeing.keys = "" if service.ring.keys else self._wellbeing.keys
-        except Refused as error:
-            self._wellbeing.keys = str(error)
-            log.error("%s", error)
-            if not service.ring.keys:
-                self._refused = error
+            return
+        self._clock.set(now)
+        self._wellbeing.keys = str(refused) if refused else ""
+        if refused is not None:
+            log.error("%s", refused)
+            if not began:
+                self._refused = refused
                 server.should_exit = True
-        else:
-            self._wellbeing.keys = ""
-            self._clock.set(now)
 
     async def _probe(self) -> None:
         try:
