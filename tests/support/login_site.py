@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import ssl
 import sys
 from contextlib import contextmanager
@@ -242,12 +243,13 @@ class Replica:
 
 
 def make_tables(mariadb: MariaDB) -> None:
-    """The tables of tenancy, empty."""
+    """The tables of tenancy, empty. With TEST_DATABASE=ndb, those of an SQL node of NDB."""
     names = Names(STATE)
+    engine = "NDB" if os.environ.get("TEST_DATABASE") == "ndb" else "InnoDB"
     mariadb.execute(
         f"DROP DATABASE IF EXISTS {STATE}",
         f"CREATE DATABASE {STATE} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
-        *(render(text, names).replace("{engine}", "InnoDB") for text in TABLES.values()),
+        *(render(text, names).replace("{engine}", engine) for text in TABLES.values()),
     )
 
 

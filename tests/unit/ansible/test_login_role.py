@@ -6,17 +6,26 @@ import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
+import pyotp
 import pytest
 import yaml
 
+from hopshive.database import DatabaseError
+from hopshive.tenancy.login import keys, revocations
 from hopshive.tenancy.login.backends.people import PeopleFile
+from hopshive.tenancy.login.errors import Denied
+from hopshive.tenancy.login.service import Asked
 from hopshive.tenancy.login.settings import DEFAULT_PATH, LoginSettings, checked
-from tests.support.login_site import ALICE, person
+from tests.support.login_site import ALICE, SEAL, STATE, TOTP, make_tables, person
+from tests.support.login_site import PASSWORD as PASSWORD_OF_ALICE
 from tests.support.servers import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from hopshive.tenancy.login.service import LoginService
+    from tests.support.login_site import LoginSite
 
 ROLE = ROOT / "roles/login"
 SEALING = "a secret of the hosts for sealing keys"
@@ -50,7 +59,9 @@ PLAY = """
     - ansible.builtin.copy:
         dest: "FILE"
         content: "{{ {'config': __login_config_text, 'people': __login_people_text, 'launcher': __login_launcher, 'read': READ,
-          'secrets': SECRETS, 'unit': lookup('ansible.builtin.template', 'ROLES/login/templates/unit.service.j2')} | to_json }}"
+          'secrets': SECRETS, 'privileges': __cluster_login_privileges, 'unit': unit} | to_json }}"
+      vars:
+        unit: "{{ lookup('ansible.builtin.template', 'ROLES/login/templates/unit.service.j2') }}"
 """
 
 
@@ -149,6 +160,48 @@ def test_the_unit_has_no_more_rights_than_the_cleaners(written: Mapping[str, Any
     assert "User=hopshive-login\nGroup=hopshive-login\n" in written["unit"]
     start = "/opt/hopshive/login/current/bin/hopshive login serve --config /etc/hopshive-login/login.yml"
     assert f"ExecStart={start}\n" in written["unit"]
+
+
+def test_the_database_user_may_do_what_the_service_does_and_no_more(
+    written: Mapping[str, Any], login_site: LoginSite
+) -> None:
+    """The user is made before the tables: a privilege on a table that is not there wants CREATE beside it."""
+    mariadb = login_site.mariadb
+    mariadb.execute(f"DROP DATABASE {STATE}", "CREATE OR REPLACE USER hopshive_login@'%' IDENTIFIED BY 'right'")
+    for privilege in written["privileges"].replace("hopshive.", f"{STATE}.").split("/"):
+        table, _, rights = privilege.partition(":")
+        mariadb.execute(f"GRANT {rights} ON {table} TO hopshive_login@'%'")
+    make_tables(mariadb)
+    login_site.write_people({ALICE: person(totp=TOTP)})
+    login_site.join("sales", "alice")
+    login_site.more["database"] = {
+        "unix_socket": "",
+        "host": "127.0.0.1",
+        "port": mariadb.port,
+        "user": "hopshive_login",
+        "password_file": login_site.write("password", "right"),
+    }
+
+    async def all_of_it(service: LoginService) -> str:
+        granted = await service.login(Asked(ALICE, PASSWORD_OF_ALICE, pyotp.TOTP(TOTP).now(), "sales", "192.0.2.1"))
+        await service.login(Asked("", granted.token))
+        with pytest.raises(Denied):
+            await service.login(Asked(ALICE, "wrong", address="192.0.2.1"))
+        await service.revoke(granted.token, "", "192.0.2.1")
+        return granted.user
+
+    assert login_site.run(all_of_it) == "sales__alice"
+    database = login_site.database()
+    with database.transaction() as tx:
+        keys.rotate(tx, keys.Sealer(SEAL, "seal"), 900)
+        revocations.prune(tx)
+    for forbidden in (
+        "INSERT INTO {state}.project_member VALUES ('hr', 'alice', 'owner')",
+        "DROP TABLE {state}.login_key",
+    ):
+        with pytest.raises(DatabaseError, match="command denied"), database.transaction() as tx:
+            tx.execute(forbidden)
+    database.close()
 
 
 def test_the_operators_command_is_the_services_own(written: Mapping[str, Any]) -> None:

@@ -25,7 +25,10 @@ def test_a_products_home_is_named_by_version_and_digest() -> None:
     assert re.fullmatch(r"/opt/hopshive/hadoop/3\.3\.6-[0-9a-f]{8}", lookup("hadoop")["home"])
 
 
-@pytest.mark.parametrize(("name", "dest"), [("python-hopshive", "/srv/h/python"), ("python-spark", "/srv/h/spark")])
+@pytest.mark.parametrize(
+    ("name", "dest"),
+    [("python-hopshive", "/srv/h/python"), ("python-login", "/srv/h/login"), ("python-spark", "/srv/h/spark")],
+)
 def test_environments_stand_below_the_prefix_under_their_own_names(name: str, dest: str) -> None:
     assert lookup(name, cluster_prefix="/srv/h")["dest"] == dest
 
