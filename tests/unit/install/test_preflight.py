@@ -634,6 +634,12 @@ def test_what_a_login_service_lacks_is_named(given: dict[str, Any], said: str) -
     assert said in only_error(with_login(**given))
 
 
+def test_the_user_of_the_login_service_is_wanted_where_there_is_one() -> None:
+    users = {"cluster_users": {"hive": {"uid": 1513}, "hopshive-login": {"uid": 1519}}}
+    assert questions(inventory(given={"all": users}), "edge")["users"] == {"hive": 1513}
+    assert questions(with_login(**users), "edge")["users"] == {"hive": 1513, "hopshive-login": 1519}
+
+
 def test_another_back_end_needs_no_people() -> None:
     assert errors(with_login(login_people={}, login_backend="ldap")) == []
 

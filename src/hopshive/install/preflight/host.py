@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hopshive.install.artifacts.python_env import LOCKED_PYTHONS
 from hopshive.install.preflight.inventory import Inventory, component_of, ports_of
 from hopshive.install.preflight.problem import Problem, listed, merged
+from hopshive.install.preflight.users import wanted_groups, wanted_users
 from hopshive.services.components import COMPONENTS, ROOT_GROUP
 
 SUPPORTED = {"debian": ("12",), "ubuntu": ("22.04", "24.04")}
@@ -87,30 +88,13 @@ def questions(inventory: Inventory, host: str) -> dict[str, object]:
         "paths": [values.get(name, "/") for name in ("cluster_prefix", "cluster_data_dir")],
         "python": values.get("artifacts_python_interpreter", ""),
         "resolve": sorted({_address(inventory, other) for other in inventory.members(ROOT_GROUP)}),
-        "users": _users(values),
-        "groups": _groups(values),
+        "users": wanted_users(inventory, host),
+        "groups": wanted_groups(inventory, host),
     }
 
 
 def _address(inventory: Inventory, host: str) -> str:
     return str(inventory.hosts[host].values.get("cluster_address") or host)
-
-
-def _users(values: Mapping[str, object]) -> dict[str, int | None]:
-    """The services' users with their uids. A uid may be missing where the site itself creates users."""
-    users = values.get("cluster_users")
-    found: dict[str, int | None] = {}
-    for name, user in users.items() if isinstance(users, Mapping) else ():
-        uid = user.get("uid") if isinstance(user, Mapping) else None
-        found[str(name)] = int(str(uid)) if str(uid).isdigit() else None
-    return found
-
-
-def _groups(values: Mapping[str, object]) -> list[str]:
-    """A group for each user, the group of all services, and the group of users who write in the warehouse."""
-    shared = [values.get("cluster_group"), values.get("cluster_warehouse_group")]
-    names = [str(group["name"]) for group in shared if isinstance(group, Mapping) and group.get("name")]
-    return [*_users(values), *names]
 
 
 def host_info(found: Mapping[str, object]) -> HostInfo:
@@ -335,7 +319,7 @@ def _check_users(inventory: Inventory, host: str, info: HostInfo) -> Iterator[Pr
     variables = inventory.hosts[host]
     if not variables.true("cluster_manage_users"):
         missing = [f"the user {user.name}" for user in info.users if user.uid is None]
-        missing += [f"the group {name}" for name in _groups(variables.values) if name not in info.groups]
+        missing += [f"the group {name}" for name in wanted_groups(inventory, host) if name not in info.groups]
         if missing:
             yield Problem(
                 f"The host {host} lacks {', '.join(missing)}, and cluster_manage_users is false: create them there; or name"
@@ -343,7 +327,7 @@ def _check_users(inventory: Inventory, host: str, info: HostInfo) -> Iterator[Pr
                 " and the users of cluster_job_users); or set cluster_manage_users to true"
             )
         return
-    wanted = _users(variables.values)
+    wanted = wanted_users(inventory, host)
     unlike = []
     group = variables.values.get("cluster_warehouse_group")
     if isinstance(group, Mapping) and group.get("gid") in wanted.values():
