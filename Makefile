@@ -127,7 +127,8 @@ ndb: venv ## tests of schema, journal, mirror, garbage, backup and binary log on
 	$(BIN)/pytest tests/ndb_cluster
 	TEST_DATABASE=ndb $(BIN)/pytest $(addprefix tests/unit/,metastore daemon/test_lease.py $(addprefix consistency/,\
 		journal/test_record.py journal/test_removal.py journal/test_restore.py \
-		$(addprefix mirror/test_,mirror.py places.py kept.py interruptions.py pace.py) drops garbage/test_collector.py garbage/test_named.py))
+		$(addprefix mirror/test_,mirror.py places.py kept.py interruptions.py pace.py) drops garbage/test_collector.py garbage/test_named.py) \
+		tenancy/test_members.py $(addprefix tenancy/login/,test_service.py test_commands.py))
 
 # Molecule's own place for its state is one for all trees whose directory has the same name. Molecule finds the base of the
 # scenarios by itself only in a clone of git; elsewhere it would silently run its own default steps.

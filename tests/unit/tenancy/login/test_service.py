@@ -68,7 +68,10 @@ def test_an_unknown_name_is_answered_as_a_wrong_password_is(site: LoginSite) -> 
 
 
 def test_an_unknown_name_takes_as_long_as_a_wrong_password(site: LoginSite) -> None:
-    """With argon2 as it is in production, and without the wait that all refusals have in common."""
+    """With argon2 as it is in production, and without the wait that all refusals have in common.
+
+    Processor time, which other processes of the machine do not lengthen: all that differs between the two is work.
+    """
     site.more["limits"] = {"name": 1000, "address": 1000}
     site.write_people({ALICE: {"account": "alice", "password": HASHER.hash(PASSWORD)}})
 
@@ -76,10 +79,10 @@ def test_an_unknown_name_takes_as_long_as_a_wrong_password(site: LoginSite) -> N
         times: dict[str, list[float]] = {ALICE: [], "mallory@example.org": []}
         for _ in range(15):
             for name, taken in times.items():
-                began = time.perf_counter()
+                began = time.process_time()
                 with pytest.raises(Denied):
                     await service.login(Asked(name, "wrong", address="192.0.2.1"))
-                taken.append(time.perf_counter() - began)
+                taken.append(time.process_time() - began)
         return times[ALICE], times["mallory@example.org"]
 
     known, unknown = (sorted(one) for one in site.run(both))
