@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from starlette.applications import Starlette
 
-    from tests.support.authority import Authority
+    from tests.support.authority import Authority, Pair
     from tests.support.servers import MariaDB
 
 Result = TypeVar("Result")
@@ -217,10 +217,18 @@ class Replica:
     authority: Path
 
     def ask(
-        self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None, timeout: float = 30
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 30,
+        pair: Pair | None = None,
     ) -> Answer:
-        """One request on a connection of its own. Raises OSError."""
+        """One request on a connection of its own, with a certificate if one is given. Raises OSError."""
         context = ssl.create_default_context(cafile=self.authority)
+        if pair is not None:
+            context.load_cert_chain(pair.certificate, pair.key)
         connection = HTTPSConnection("localhost", self.port, timeout=timeout, context=context)
         try:
             text = None if body is None else json.dumps(body)
