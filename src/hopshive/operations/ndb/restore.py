@@ -28,7 +28,7 @@ POLL_SECONDS = 0.5
 
 
 def idle(server: Server, users: Sequence[str]) -> None:
-    """Check that none of the users is connected to an SQL node: metastores, HiveServer2s, cleaners. Raises NdbError if one is."""
+    """Check that no user of metastores, cleaners or login services is connected to an SQL node. Raises NdbError if one is."""
     with _connected(server) as cursor:
         cursor.execute(
             "SELECT USER, SUBSTRING_INDEX(HOST, ':', 1), COUNT(*) FROM information_schema.PROCESSLIST"
@@ -39,7 +39,7 @@ def idle(server: Server, users: Sequence[str]) -> None:
     if found:
         raise NdbError(
             f"The database is in use: {', '.join(found)} connected to {server.host}:{server.port}. Stop the units hive-metastore,"
-            " hive-server2 and hopshive-cleaner on all hosts first; nothing was changed."
+            " hive-server2, hopshive-cleaner and hopshive-login on all hosts first; nothing was changed."
         )
 
 
