@@ -29,13 +29,13 @@ class HiveError(Exception):
 class _Stream:
     """Thrift's SASL transport with PLAIN: each message goes in a frame of four bytes of length and the bytes."""
 
-    def __init__(self, address: tuple[str, int], user: str, timeout: float) -> None:
+    def __init__(self, address: tuple[str, int], user: str, password: str, timeout: float) -> None:
         self._socket = socket.create_connection(address, timeout=10)
         self._socket.settimeout(timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._file = self._socket.makefile("rb")
         self._frame = memoryview(b"")
-        for status, payload in ((SASL_START, b"PLAIN"), (SASL_OK, f"\0{user}\0{user}".encode())):
+        for status, payload in ((SASL_START, b"PLAIN"), (SASL_OK, f"\0{user}\0{password}".encode())):
             self._socket.sendall(struct.pack(">bi", status, len(payload)) + payload)
         status, length = struct.unpack(">bi", self._exactly(5))
         message = self._exactly(length).decode(errors="replace")
@@ -84,10 +84,15 @@ class HiveSession:
         user: str = "hive",
         settings: dict[str, str] | None = None,
         timeout: float = 300,
+        password: str | None = None,
+        configuration: dict[str, str] | None = None,
     ) -> None:
+        """`configuration` is that of OpenSession as it stands, such as `use:database`; `password` is the user without one."""
         self._address = (host, port)
         self._user = user
-        self._settings = settings or {}
+        self._password = user if password is None else password
+        self._configuration = {f"set:hiveconf:{name}": value for name, value in (settings or {}).items()}
+        self._configuration |= configuration or {}
         self._timeout = timeout
         self._stream: _Stream | None = None
         self._session: tuple[TType, Fields] | None = None
@@ -154,14 +159,13 @@ class HiveSession:
         return rows
 
     def _open(self) -> None:
-        self._stream = _Stream(self._address, self._user, self._timeout)
+        self._stream = _Stream(self._address, self._user, self._password, self._timeout)
         opened = self._call(
             "OpenSession",
             {
                 1: (TType.I32, PROTOCOL_V10),
                 2: (TType.STRING, self._user),
-                3: (TType.STRING, self._user),
-                4: (TType.MAP, {f"set:hiveconf:{name}": value for name, value in self._settings.items()}),
+                4: (TType.MAP, self._configuration),
             },
         )
         identifier = opened[3][1]
