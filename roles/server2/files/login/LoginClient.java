@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpClient.Redirect;
@@ -34,29 +35,34 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Asks the login service. Several replicas are asked in turn, beginning with the one that answered last, until one answers or
- * the time is up. Every exception has a sentence for the person who logs in, and no secret.
+ * Client of the login service. The client asks the replicas in turn, first the one that answered last, until one answers or the
+ * time is up. The message of each exception is a sentence for the person who logs in; it contains no secret.
  */
 final class LoginClient {
     /** URLs of the replicas, separated by commas. */
     static final String URLS = "hopshive.login.urls";
-    /** File of the certificates, PEM, that replicas are verified against; those of the JVM without it. */
+    /** File with the certificates, in PEM, that sign those of the replicas; the JVM's own if the property is missing. */
     static final String AUTHORITY = "hopshive.login.authority.file";
-    /** Time for one replica, and for all of them together. */
+    /** Milliseconds that one replica has to answer. */
     static final String TIMEOUT = "hopshive.login.timeout.ms";
+    /** Milliseconds that all replicas together have to answer. */
     static final String DEADLINE = "hopshive.login.deadline.ms";
 
     private static final Logger LOG = LoggerFactory.getLogger(LoginClient.class);
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final int LARGEST_ANSWER = 64 * 1024;
+    private static final int LARGEST_ANSWER_BYTES = 64 * 1024;
+    private static final int BAD_REQUEST = 400;
+    private static final int SERVER_ERROR = 500;
+    private static final int UNAVAILABLE = 503;
 
     private final List<URI> urls = new ArrayList<>();
-    private final long timeout;
-    private final long deadline;
+    private final long timeoutMillis;
+    private final long deadlineMillis;
     private final HttpClient http;
     /** Index of the replica that answered last. */
     private volatile int first;
 
+    /** Throws IllegalArgumentException, with the name of the property, for a configuration that cannot be used. */
     LoginClient(Configuration conf) {
         for (String url : conf.getTrimmedStrings(URLS)) {
             urls.add(URI.create(url.endsWith("/") ? url : url + "/").resolve("v1/login"));
@@ -64,12 +70,12 @@ final class LoginClient {
         if (urls.isEmpty()) {
             throw new IllegalArgumentException(URLS + " names no login service");
         }
-        timeout = conf.getLong(TIMEOUT, 5_000);
-        deadline = conf.getLong(DEADLINE, 15_000);
+        timeoutMillis = conf.getLong(TIMEOUT, 5_000);
+        deadlineMillis = conf.getLong(DEADLINE, 15_000);
         HttpClient.Builder builder = HttpClient.newBuilder()
             .version(Version.HTTP_1_1)
             .followRedirects(Redirect.NEVER)
-            .connectTimeout(Duration.ofMillis(timeout));
+            .connectTimeout(Duration.ofMillis(timeoutMillis));
         String authority = conf.getTrimmed(AUTHORITY, "");
         if (!authority.isEmpty()) {
             builder.sslContext(trust(Path.of(authority)));
@@ -77,62 +83,85 @@ final class LoginClient {
         http = builder.build();
     }
 
-    /** Who a person is: `user` is the project user in a project, else the account; `token` stands for the password. */
+    /** `user` is the project's user, or the person's own name outside projects. `token` stands for the password from now on. */
     record Login(String user, String token) {
     }
 
+    /** The service refused the login. The message is the service's own. */
+    static final class Refusal extends AuthenticationException {
+        private static final long serialVersionUID = 1;
+
+        Refusal(String sentence) {
+            super(sentence);
+        }
+    }
+
+    /** A replica works, but cannot check logins now, as without its platform. The message is the service's own. */
+    private static final class Unavailable extends IOException {
+        private static final long serialVersionUID = 1;
+
+        Unavailable(String sentence) {
+            super(sentence);
+        }
+    }
+
     /**
-     * Checks a password, or a token in its place. `database` may be empty: then the project is that of the name, if there is one.
-     * Throws AuthenticationException, if the service refuses, or no replica answers.
+     * Checks a name and a password, or a token in the password's place. An empty `database` leaves the project to the name;
+     * `address` is that of the person's client, empty if it is not known.
+     *
+     * Throws Refusal if the service refuses the login, and AuthenticationException if no replica can tell.
      */
-    Login login(String name, String password, String database) throws AuthenticationException {
+    Login login(String name, String password, String database, String address) throws AuthenticationException {
         byte[] body = write(Map.of("name", name, "password", password, "database", database));
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(deadline);
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(deadlineMillis);
         int start = first;
-        for (int at = 0; at < urls.size(); at++) {
+        String why = "The login service does not answer. Nobody can log in until it does. Try again later.";
+        for (int asked = 0; asked < urls.size(); asked++) {
             long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
             if (left <= 0) {
                 break;
             }
-            int index = (start + at) % urls.size();
-            URI url = urls.get(index);
+            int index = (start + asked) % urls.size();
             try {
-                Login login = ask(url, body, Math.min(left, timeout));
+                Login login = ask(urls.get(index), body, address, Math.min(left, timeoutMillis));
                 first = index;
                 return login;
+            } catch (Refusal refused) {
+                first = index;
+                throw refused;
             } catch (IOException error) {
-                if (error instanceof AuthenticationException refused) {
-                    first = index;
-                    throw refused;
-                }
-                LOG.warn("The login service at {} does not answer: {}", url, error.getMessage());
+                why = error instanceof Unavailable ? error.getMessage() : why;
+                LOG.warn("The login service at {} does not answer: {}", urls.get(index), error.getMessage());
             }
         }
-        throw new AuthenticationException("The login service does not answer: nobody can log in now. Try again later.");
+        throw new AuthenticationException(why);
     }
 
-    private Login ask(URI url, byte[] body, long millis) throws IOException {
-        HttpRequest request = HttpRequest.newBuilder(url)
+    /** Throws Refusal, or IOException if this replica cannot tell. */
+    private Login ask(URI url, byte[] body, String address, long millis) throws IOException {
+        HttpRequest.Builder request = HttpRequest.newBuilder(url)
             .header("Content-Type", "application/json")
             .header("Accept", "application/json")
             .timeout(Duration.ofMillis(millis))
-            .POST(BodyPublishers.ofByteArray(body))
-            .build();
-        // The timeout of a request ends with the headers. This one is of the whole answer.
-        CompletableFuture<HttpResponse<InputStream>> sent = http.sendAsync(request, BodyHandlers.ofInputStream());
-        CompletableFuture<Answer> whole = sent.thenApplyAsync(LoginClient::read);
+            .POST(BodyPublishers.ofByteArray(body));
+        if (!address.isEmpty()) {
+            request.header("X-Forwarded-For", address);
+        }
+        // HttpRequest's timeout ends with the headers. The future's timeout covers the body too.
+        CompletableFuture<HttpResponse<InputStream>> response = http.sendAsync(request.build(), BodyHandlers.ofInputStream());
+        CompletableFuture<Answer> answer = response.thenApplyAsync(LoginClient::read);
         try {
-            return understand(whole.get(millis, TimeUnit.MILLISECONDS));
+            return understand(answer.get(millis, TimeUnit.MILLISECONDS));
         } catch (TimeoutException error) {
-            sent.cancel(true);
-            sent.thenAccept(LoginClient::close);
+            response.cancel(true);
+            response.thenAccept(LoginClient::close);
             throw new IOException("no answer within " + millis + " ms");
         } catch (ExecutionException error) {
             Throwable cause = error.getCause();
             throw new IOException(cause.getClass().getSimpleName() + ": " + cause.getMessage());
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
-            sent.cancel(true);
+            response.cancel(true);
             throw new IOException("interrupted");
         }
     }
@@ -142,9 +171,9 @@ final class LoginClient {
 
     private static Answer read(HttpResponse<InputStream> response) {
         try (InputStream body = response.body()) {
-            return new Answer(response.statusCode(), body.readNBytes(LARGEST_ANSWER));
+            return new Answer(response.statusCode(), body.readNBytes(LARGEST_ANSWER_BYTES));
         } catch (IOException error) {
-            throw new java.io.UncheckedIOException(error);
+            throw new UncheckedIOException(error);
         }
     }
 
@@ -152,31 +181,40 @@ final class LoginClient {
         try {
             response.body().close();
         } catch (IOException error) {
-            LOG.debug("An answer that came too late could not be closed", error);
+            LOG.debug("A late answer could not be closed", error);
         }
     }
 
-    /** Throws AuthenticationException for an answer that refuses, and IOException for one that says nothing. */
+    /** Throws Refusal for a refusal, and IOException for an answer that is neither a login nor a refusal. */
     private static Login understand(Answer answer) throws IOException {
-        JsonNode fields = JSON.readTree(answer.body);
+        JsonNode fields;
+        try {
+            fields = JSON.readTree(answer.body);
+        } catch (IOException error) {
+            // Jackson's message quotes the answer.
+            throw new IOException("the answer is no JSON, status " + answer.status);
+        }
         if (fields == null || !fields.isObject()) {
             throw new IOException("the answer is no JSON object, status " + answer.status);
         }
         if (answer.status == 200) {
             return new Login(text(fields, "user"), text(fields, "token"));
         }
-        if (answer.status >= 400 && answer.status < 500) {
-            throw new AuthenticationException(text(fields, "message"));
+        if (answer.status >= BAD_REQUEST && answer.status < SERVER_ERROR) {
+            throw new Refusal(text(fields, "message"));
         }
-        throw new IOException("status " + answer.status + ": " + fields.path("message").asText());
+        if (answer.status == UNAVAILABLE) {
+            throw new Unavailable(text(fields, "message"));
+        }
+        throw new IOException("status " + answer.status);
     }
 
     private static String text(JsonNode fields, String name) throws IOException {
-        String found = fields.path(name).asText("");
-        if (found.isEmpty()) {
+        JsonNode value = fields.path(name);
+        if (!value.isTextual() || value.asText().isEmpty()) {
             throw new IOException("the answer has no " + name);
         }
-        return found;
+        return value.asText();
     }
 
     private static byte[] write(Map<String, String> fields) {
@@ -192,8 +230,11 @@ final class LoginClient {
             KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
             store.load(null, null);
             int number = 0;
-            for (Certificate one : CertificateFactory.getInstance("X.509").generateCertificates(file)) {
-                store.setCertificateEntry("authority-" + number++, one);
+            for (Certificate certificate : CertificateFactory.getInstance("X.509").generateCertificates(file)) {
+                store.setCertificateEntry("authority-" + number++, certificate);
+            }
+            if (number == 0) {
+                throw new IllegalArgumentException(authority + " (" + AUTHORITY + ") has no certificate");
             }
             TrustManagerFactory managers = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
             managers.init(store);
@@ -201,7 +242,7 @@ final class LoginClient {
             context.init(null, managers.getTrustManagers(), null);
             return context;
         } catch (IOException | GeneralSecurityException error) {
-            throw new IllegalArgumentException(authority + " (" + AUTHORITY + ") cannot be used: " + error, error);
+            throw new IllegalArgumentException(authority + " (" + AUTHORITY + ") cannot be read: " + error, error);
         }
     }
 }

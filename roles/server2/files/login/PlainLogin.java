@@ -17,11 +17,13 @@ import javax.security.sasl.SaslServer;
 import javax.security.sasl.SaslServerFactory;
 
 /**
- * SASL's mechanism PLAIN (RFC 4616) in place of Hive's own, which answers every refusal with "Error validating the login" and
- * reads names and passwords byte by byte, so that those with letters beyond ASCII are wrong.
+ * SASL's mechanism PLAIN (RFC 4616), in place of Hive's own. Hive's mechanism answers each refusal with "Error validating the
+ * login", and reads each byte as a letter, so that it refuses passwords with letters beyond ASCII.
  */
 public final class PlainLogin implements SaslServer {
     private static final String MECHANISM = "PLAIN";
+
+    private static final ThreadLocal<Boolean> CHECKING = ThreadLocal.withInitial(() -> false);
 
     private final CallbackHandler handler;
     private String user;
@@ -30,12 +32,17 @@ public final class PlainLogin implements SaslServer {
         this.handler = handler;
     }
 
-    /** Has SASL use this mechanism before Hive's. May be called more than once. */
+    /** Puts this mechanism before Hive's, for the whole JVM. A second call does nothing. */
     static void register() {
         Security.insertProviderAt(new Plain(), 1);
     }
 
-    /** The provider that Java's SASL asks. */
+    /** Whether this thread checks the login of a binary connection now. */
+    static boolean isChecking() {
+        return CHECKING.get();
+    }
+
+    /** Tells Java's SASL about the mechanism. */
     public static final class Plain extends Provider {
         private static final long serialVersionUID = 1;
 
@@ -63,7 +70,7 @@ public final class PlainLogin implements SaslServer {
     public byte[] evaluateResponse(byte[] response) throws SaslException {
         String[] parts = decode(response).split("\0", -1);
         if (parts.length != 3) {
-            throw new SaslException("The login is malformed: a name or a password has a NUL.");
+            throw new SaslException("The login is malformed: a name and a password cannot contain NUL.");
         }
         String name = parts[1];
         String password = parts[2];
@@ -78,12 +85,15 @@ public final class PlainLogin implements SaslServer {
         PasswordCallback proof = new PasswordCallback("Password", false);
         proof.setPassword(password.toCharArray());
         AuthorizeCallback authorize = new AuthorizeCallback(name, name);
+        CHECKING.set(true);
         try {
             handler.handle(new Callback[] {named, proof, authorize});
         } catch (SaslException refused) {
             throw refused;
         } catch (java.io.IOException | UnsupportedCallbackException error) {
-            throw new SaslException("The login could not be checked.", error);
+            throw new SaslException("HiveServer2 could not check the login. Its log says why.", error);
+        } finally {
+            CHECKING.remove();
         }
         if (!authorize.isAuthorized()) {
             throw new SaslException("The login was refused.");

@@ -1,0 +1,55 @@
+package hopshive.login;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Proxy;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.hive.conf.HiveConf;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hive.service.cli.HiveSQLException;
+import org.apache.hive.service.cli.SessionHandle;
+import org.apache.hive.service.cli.session.HiveSessionImplwithUGI;
+import org.apache.hive.service.rpc.thrift.TProtocolVersion;
+
+/**
+ * A session that reads and writes as the project's user. Property: `hive.session.impl.withugi.classname`.
+ *
+ * Hive makes the session, and a proxy for it, with the UGI of the name that the person typed. No statement runs with that UGI:
+ * {@link #open} is the first call, it learns the database, and it replaces the UGI of the session and of the proxy.
+ */
+public final class ProjectSession extends HiveSessionImplwithUGI {
+    private static final String UNKNOWN_HIVE =
+        "This version of HiveServer2 opens sessions in another way than hopshive expects. It can open no session as a project's user.";
+    private static final Field UGI_OF_PROXY = ugiOfProxy();
+
+    public ProjectSession(SessionHandle handle, TProtocolVersion protocol, String name, String password, HiveConf conf, String address,
+                          String delegationToken, List<String> forwarded) throws HiveSQLException {
+        super(handle, protocol, name, password, conf, address, delegationToken, forwarded);
+    }
+
+    @Override
+    public void open(Map<String, String> settings) throws HiveSQLException {
+        String user = SessionUser.of(getUserName(), settings, getIpAddress());
+        setUserName(user);
+        setSessionUGI(user);
+        try {
+            UGI_OF_PROXY.set(Proxy.getInvocationHandler(getSession()), getSessionUgi());
+        } catch (IllegalAccessException | IllegalArgumentException error) {
+            throw new HiveSQLException(UNKNOWN_HIVE, error);
+        }
+        super.open(settings);
+    }
+
+    private static Field ugiOfProxy() {
+        try {
+            Field found = Class.forName("org.apache.hive.service.cli.session.HiveSessionProxy").getDeclaredField("ugi");
+            if (found.getType() != UserGroupInformation.class) {
+                throw new IllegalStateException(UNKNOWN_HIVE);
+            }
+            found.setAccessible(true);
+            return found;
+        } catch (ReflectiveOperationException error) {
+            throw new IllegalStateException(UNKNOWN_HIVE, error);
+        }
+    }
+}
