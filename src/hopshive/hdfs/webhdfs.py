@@ -35,7 +35,7 @@ from hopshive.hdfs.wanted import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 
 PREFIX = "/webhdfs/v1"
@@ -44,6 +44,18 @@ POLL_SECONDS = 0.5
 # Longest silence on a connection, in seconds.
 SOCKET_TIMEOUT = 60.0
 CHUNK = 1024 * 1024
+
+
+# Takes a quota away.
+NO_QUOTA = -1
+
+
+@dataclass(frozen=True)
+class Quota:
+    """The most files and directories below a directory, and the most bytes of all replicas; 0: as many as there is room for."""
+
+    names: int = 0
+    space: int = 0
 
 
 class _NotNow(Exception):
@@ -100,7 +112,11 @@ class WebHdfs:
 
     def directories(self, path: str) -> list[str]:
         """Paths of the directories in a directory; none if it is gone."""
-        found: list[str] = []
+        return [below for below, is_directory in self.entries(path) if is_directory]
+
+    def entries(self, path: str) -> list[tuple[str, bool]]:
+        """The path of each entry of a directory, and whether it is a directory; none if the directory is gone."""
+        found: list[tuple[str, bool]] = []
         last: str | None = None
         while True:
             try:
@@ -110,10 +126,40 @@ class WebHdfs:
                     return found
                 raise self._sentence(path, error) from None
             entries = listing["partialListing"]["FileStatuses"]["FileStatus"]
-            found += [posixpath.join(path, one["pathSuffix"]) for one in entries if one["type"] == "DIRECTORY"]
+            found += [(posixpath.join(path, one["pathSuffix"]), one["type"] == "DIRECTORY") for one in entries]
             if not listing["remainingEntries"]:
                 return found
             last = entries[-1]["pathSuffix"]
+
+    def quota(self, path: str) -> Quota:
+        """GETQUOTAUSAGE: the quota of a directory."""
+        usage = self._told("GET", path, "GETQUOTAUSAGE")["QuotaUsage"]
+        return Quota(max(0, usage["quota"]), max(0, usage["spaceQuota"]))
+
+    def set_quota(self, path: str, quota: Quota) -> None:
+        """SETQUOTA: replace the quota of a directory."""
+        names, space = (value or NO_QUOTA for value in (quota.names, quota.space))
+        self._told("PUT", path, "SETQUOTA", namespacequota=names, storagespacequota=space)
+
+    def attribute(self, path: str, name: str) -> str:
+        """GETXATTRS: an extended attribute such as `user.origin`, "" if the path does not have it."""
+        found = self._told("GET", path, "GETXATTRS", encoding="text")["XAttrs"]
+        return next((json.loads(one["value"]) for one in found if one["name"] == name), "")
+
+    def set_attribute(self, path: str, name: str, value: str) -> None:
+        """SETXATTR: make or replace an extended attribute."""
+        flag = "REPLACE" if self.attribute(path, name) else "CREATE"
+        self._told("PUT", path, "SETXATTR", **{"xattr.name": name, "xattr.value": json.dumps(value), "flag": flag})
+
+    def replace_acl(self, path: str, entries: Collection[str]) -> bool:
+        """SETACL: make these all entries of a path's ACL; False if the path is gone."""
+        try:
+            self._call("PUT", path, "SETACL", aclspec=",".join(sorted(entries)))
+        except _Refused as error:
+            if error.exception == "FileNotFoundException":
+                return False
+            raise self._sentence(path, error) from None
+        return True
 
     def apply(self, operation: Operation) -> None:
         """Carry out one operation."""
@@ -241,6 +287,13 @@ class WebHdfs:
 
     def _call(self, method: str, path: str, operation: str, **options: Any) -> Any:
         return self._patiently(lambda: self._once(method, path, operation, **options))
+
+    def _told(self, method: str, path: str, operation: str, **options: Any) -> Any:
+        """The same; a refusal becomes a sentence."""
+        try:
+            return self._call(method, path, operation, **options)
+        except _Refused as error:
+            raise self._sentence(path, error) from None
 
     def _patiently(self, work: Callable[[], Any]) -> Any:
         begin = self.clock()
