@@ -15,10 +15,11 @@ import urllib.error
 import urllib.request
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hopshive.tenancy.projects import read
 from tests.bench import rig as rigs
 from tests.bench.rig import Rig
 from tests.support.login_stub import NEVER, Answer, LoginStub, run_login_stub, said
@@ -37,12 +38,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.support.metastore_db import Metastore
+
 SOURCES = ROOT / "roles/server2/files/login"
 ALICE, PASSWORD = "alice@example.org", "pässwörd:日本"
 BOB = "bob@example.org"
 WRONG = "The name, the password or the one-time code is wrong."
 # With HADOOP_USER_NAME in its environment Hive makes every scratch directory as that user.
 SERVICE_USER = getpass.getuser()
+PROJECTS: dict[str, Any] = {
+    "sales": {
+        "id": 20000,
+        "members": {"alice": {"id": 30000, "role": "owner"}, "bob": {"id": 30001, "role": "reader"}},
+        "name_quota": 1000,
+    },
+    "plans": {"id": 20002, "members": {"alice": {"id": 30002, "role": "owner"}}},
+}
 RECHECK_SECONDS = 1.0
 TIMEOUT_SECONDS, DEADLINE_SECONDS = 1.0, 2.0
 
@@ -52,7 +63,9 @@ class Server2:
     """A running HiveServer2 with both of its ports, and the login service that it asks."""
 
     rig: Rig
+    database: Metastore
     login: LoginStub
+    metastore: int
     port: int
     http_port: int
     conf: Path
@@ -84,6 +97,25 @@ class Server2:
         return str(refused.value)
 
 
+def project_arguments(rig: Rig, database: Metastore, metastore: int, **changed: Any) -> dict[str, Any]:
+    """Arguments of hopshive_project for these servers."""
+    return {
+        "projects": PROJECTS,
+        "url": [rig.hdfs.url],
+        "uri": rig.uri,
+        "user": rig.hdfs.user,
+        "external": "/warehouse/external",
+        "managed": "/warehouse/managed",
+        "scratch": "/scratch",
+        "metastores": [f"127.0.0.1:{metastore}"],
+        "database": database.server.database,
+        "state_schema": database.names.state,
+        "login_unix_socket": database.server.unix_socket,
+        "login_user": database.server.user,
+        **changed,
+    }
+
+
 def fs_shell(rig: Rig, *arguments: str) -> str:
     """What `hdfs dfs` prints, as HDFS's superuser."""
     argv = ["java", "-cp", ":".join([str(rig.hdfs.conf), *hadoop_classpath(rig.hadoop)])]
@@ -108,21 +140,30 @@ def compile_jar(rig: Rig, conf: Path, directory: Path) -> Path:
 @pytest.fixture(scope="module")
 def server2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server2]:
     directory = tmp_path_factory.mktemp("login")
-    members = {"sales": {"alice", "bob"}, "plans": {"alice"}}
+    members = {name: set(project["members"]) for name, project in PROJECTS.items()}
     stub = LoginStub({ALICE: PASSWORD, BOB: "b"}, members)
+    accounts = {
+        user: [name, *([project.writers_group] if user in project.writers else [])]
+        for name, project in read(PROJECTS).items()
+        for user in project.users
+    }
     rules = {f"hadoop.proxyuser.{SERVICE_USER}.hosts": "*", f"hadoop.proxyuser.{SERVICE_USER}.groups": "*"}
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
+        groups = ";".join(f"{user}={','.join(names)}" for user, names in {**accounts, "hive": ["hadoop"]}.items())
+        patch.setitem(rigs.NAMENODE, "hadoop.user.group.static.mapping.overrides", groups)
         for name, value in rules.items():
             patch.setitem(rigs.NAMENODE, name, value)
         stack.enter_context(run_login_stub(stub))
         rig = Rig(directory, stack)
-        stack.enter_context(rig.database("login"))
+        database = stack.enter_context(rig.database("login"))
         assert rig.namenode
         places = ["/warehouse/managed", "/warehouse/external", "/scratch", "/tmp"]  # noqa: S108 - of HDFS
         fs_shell(rig, "-mkdir", "-p", *places)
         fs_shell(rig, "-chmod", "-R", "1777", "/warehouse", *places)
         metastore = stack.enter_context(rig.metastore("login"))
+        made = run_module("hopshive_project", project_arguments(rig, database, metastore))
+        assert set(made.get("changes", ())) == set(PROJECTS), made
         port, http_port = free_port(), free_port()
         conf = rig.site("login", metastore, port)
         library = directory / "library"
@@ -157,13 +198,10 @@ def server2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server2]:
                 jvm=rigs.SERVER2_JVM,
             )
         )
-        found = Server2(rig, stub, port, http_port, conf, log)
+        found = Server2(rig, database, stub, metastore, port, http_port, conf, log)
         session = found.session()
         session.wait(180)
-        session.execute("CREATE DATABASE sales")
-        session.execute("CREATE DATABASE plans")
         session.close()
-        fs_shell(rig, "-chmod", "1777", *(f"/warehouse/external/{name}.db" for name in members))
         yield found
 
 
@@ -189,6 +227,50 @@ def test_a_table_belongs_to_the_project_user_on_hdfs_and_in_the_metastore(server
     listed = fs_shell(server2.rig, "-ls", "/warehouse/external/sales.db/owned")
     assert {line.split()[2] for line in listed.splitlines()[1:]} == {"sales__alice"}
     session.close()
+
+
+def test_a_reader_reads_and_does_not_write(server2: Server2) -> None:
+    alice, bob = server2.session(database="sales"), server2.session(BOB, "b", "sales")
+    alice.execute("CREATE EXTERNAL TABLE shown STORED AS ORC AS SELECT 7 AS a")
+    assert bob.execute("SELECT a FROM shown") == [(7,)]
+    with pytest.raises(HiveError, match="Permission denied: user=sales__bob"):
+        bob.execute("INSERT INTO shown VALUES (8)")
+    for session in (alice, bob):
+        session.close()
+
+
+def test_another_project_sees_no_row(server2: Server2) -> None:
+    session = server2.session(database="plans")
+    session.execute("CREATE EXTERNAL TABLE secret STORED AS ORC AS SELECT 7 AS a")
+    session.close()
+    bob = server2.session(BOB, "b", "sales")
+    with pytest.raises(HiveError, match="Permission denied: user=sales__bob"):
+        bob.execute("SELECT a FROM plans.secret")
+    bob.close()
+
+
+def test_projects_are_made_once_and_shared_and_removed(server2: Server2) -> None:
+    def run(*, check: bool = False, **changed: Any) -> dict[str, Any]:
+        arguments = project_arguments(server2.rig, server2.database, server2.metastore, **changed)
+        return run_module("hopshive_project", arguments, check=check)
+
+    assert run()["changed"] is False
+    more = {**PROJECTS, "gone": {"id": 20004, "members": {"bob": {"id": 30004, "role": "owner"}}}}
+    foretold = run(projects=more, check=True)
+    done = run(projects=more)
+    assert set(done["changes"]) == {"gone"}
+    assert set(foretold["changes"]) == {"gone"}
+    assert {"database gone made", "bob: owner"} <= set(foretold["changes"]["gone"]) & set(done["changes"]["gone"])
+    refused = run()
+    assert refused["failed"]
+    assert "projects no longer has gone, which has members" in refused["msg"]
+    assert run(removed=["gone"])["changes"]["gone"][0] == "bob: no longer a member"
+    assert "/user/hdfs/.Trash/Current/warehouse/external/gone.db" in fs_shell(
+        server2.rig, "-ls", "/user/hdfs/.Trash/Current/warehouse/external"
+    )
+    assert run(removed=["gone"])["changed"] is False
+    wrong = run(projects={"sales": {"id": 1}})
+    assert "projects.sales.members must hold people" in wrong["msg"]
 
 
 def test_a_refusal_reaches_the_client_as_a_sentence(server2: Server2) -> None:

@@ -161,6 +161,11 @@ class WebHdfs:
             raise self._sentence(path, error) from None
         return True
 
+    def rename(self, path: str, destination: str) -> None:
+        """RENAME; the destination must not be there."""
+        if self._told("PUT", path, "RENAME", destination=destination).get("boolean") is not True:
+            raise WebHdfsError(f"HDFS did not move {path} to {destination}, and gave no reason.")
+
     def apply(self, operation: Operation) -> None:
         """Carry out one operation."""
         path = operation.wanted.path if isinstance(operation, Upload) else operation.path

@@ -6,6 +6,8 @@ extended attribute. A walk that was interrupted has left none, so the next run w
 
 from __future__ import annotations
 
+import posixpath
+import time
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -67,6 +69,16 @@ def ensure(client: WebHdfs, wanted: Directory, *, dry: bool = False) -> list[str
         if not dry:
             client.set_quota(wanted.path, wanted.quota)
     return changes
+
+
+def discard(client: WebHdfs, path: str) -> str:
+    """Move a path to the trash of the client's user, as `hdfs dfs -rm -r` does; returns where it lies then."""
+    kept = f"/user/{client.user}/.Trash/Current{path}"
+    if client.status(kept):
+        kept += str(time.time_ns() // 1_000_000)
+    client.apply(MakeDirectory(posixpath.dirname(kept), "700"))
+    client.rename(path, kept)
+    return kept
 
 
 def _has_acl(client: WebHdfs, wanted: Directory) -> bool:
