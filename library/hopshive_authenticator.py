@@ -48,6 +48,13 @@ options:
       counts after this time at the latest.
     type: float
     default: 30
+  service_account:
+    description:
+      - Name of an account that HiveServer2 lets in without the login service, for health checks.
+      - Its password, of 32 characters or more, is the alias C(hopshive.login.service.password) of the credential store that
+        the configuration names (C(hadoop.security.credential.provider.path)).
+    type: str
+    default: ""
   as_project_user:
     description: >-
       Whether HiveServer2 reads and writes files as the project's user. With V(false) it does so as its own user, and only
@@ -170,6 +177,7 @@ def main() -> None:
             "timeout": {"type": "float", "default": 5},
             "deadline": {"type": "float", "default": 15},
             "recheck": {"type": "float", "default": 30},
+            "service_account": {"type": "str", "default": ""},
             "as_project_user": {"type": "bool", "default": True},
             "jar": {"type": "path"},
             "library": {"type": "path"},
@@ -194,6 +202,7 @@ def main() -> None:
                 parameters["timeout"],
                 parameters["deadline"],
                 parameters["recheck"],
+                parameters["service_account"],
             )
             silent = unreachable(service)
             if len(silent) == len(service.urls):

@@ -54,6 +54,7 @@ PROJECTS: dict[str, Any] = {
     },
     "plans": {"id": 20002, "members": {"alice": {"id": 30002, "role": "owner"}}},
 }
+CHECKER, CHECKER_PASSWORD = "checker", "c" * 32
 RECHECK_SECONDS = 1.0
 TIMEOUT_SECONDS, DEADLINE_SECONDS = 1.0, 2.0
 
@@ -169,7 +170,12 @@ def server2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server2]:
         library = directory / "library"
         library.mkdir()
         site = conf / "hive-site.xml"
-        more = {"hive.server2.transport.mode": "all", "hive.server2.thrift.http.port": http_port}
+        more = {
+            "hive.server2.transport.mode": "all",
+            "hive.server2.thrift.http.port": http_port,
+            # hadoop.security.credential.clear-text-fallback is on, as it is upstream.
+            "hopshive.login.service.password": CHECKER_PASSWORD,
+        }
         site.write_text(site.read_text().replace("</configuration>", site_properties(more) + "</configuration>"))
         registered = run_module(
             "hopshive_authenticator",
@@ -181,6 +187,7 @@ def server2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server2]:
                 "timeout": TIMEOUT_SECONDS,
                 "deadline": DEADLINE_SECONDS,
                 "recheck": RECHECK_SECONDS,
+                "service_account": CHECKER,
             },
         )
         assert registered.get("changed"), registered
@@ -297,6 +304,14 @@ def test_a_strange_password_is_refused(server2: Server2, password: str) -> None:
 
 def test_nobody_acts_as_another(server2: Server2) -> None:
     assert "proxy user" in server2.refusal(BOB, "b", more={"hive.server2.proxy.user": "alice"}).lower()
+
+
+def test_the_account_of_health_checks_needs_no_login_service(server2: Server2) -> None:
+    server2.login.broken = (500, b"{}")
+    assert server2.user(CHECKER, CHECKER_PASSWORD) == CHECKER
+    for wrong in ("", "c", CHECKER_PASSWORD + "c", PASSWORD):
+        assert server2.refusal(CHECKER, wrong)
+    assert CHECKER not in {request["name"] for request in server2.login.asked}
 
 
 NO_ANSWER = "The login service does not answer. Nobody can log in until it does."

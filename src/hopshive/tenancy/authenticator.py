@@ -40,7 +40,7 @@ class Service:
     """The login service as HiveServer2 asks it. Times are in seconds.
 
     `authority` is a file of certificates in PEM, "" for those of the JVM. `recheck` is how long an HTTP client's login counts
-    before the service is asked again.
+    before the service is asked again. `account` is one that HiveServer2 lets in without the service, for health checks.
     """
 
     urls: tuple[str, ...]
@@ -48,6 +48,7 @@ class Service:
     timeout: float = 5
     deadline: float = 15
     recheck: float = 30
+    account: str = ""
 
     def properties(self) -> dict[str, str]:
         """What the classes of HiveServer2 read."""
@@ -57,7 +58,8 @@ class Service:
             "hopshive.login.deadline.ms": f"{self.deadline * 1000:.0f}",
             "hopshive.login.recheck.ms": f"{self.recheck * 1000:.0f}",
         }
-        return found | ({"hopshive.login.authority.file": self.authority} if self.authority else {})
+        more = {"hopshive.login.authority.file": self.authority, "hopshive.login.service.user": self.account}
+        return found | {name: value for name, value in more.items() if value}
 
 
 def properties(service: Service, *, as_project_user: bool) -> dict[str, str]:

@@ -119,8 +119,7 @@ def test_what_someone_changed_since_stays_with_a_warning(conf: Path, url: str) -
     result = run(conf, state="absent")
     assert value(conf, "hive.server2.authentication") == "LDAP"
     assert value(conf, "hive.server2.enable.doAs") == "false"
-    (warning,) = result["warnings"]
-    assert f"{path}: hive.server2.authentication was changed since the registration" in str(warning)
+    assert f"{path}: hive.server2.authentication was changed since the registration" in str(result["warnings"])
 
 
 def test_check_mode_foretells_and_writes_nothing(conf: Path, url: str) -> None:

@@ -16,8 +16,12 @@ public final class LoginAuthenticator implements PasswdAuthenticationProvider {
     private static final ThreadLocal<Proof> PROOF = new ThreadLocal<>();
     private static LoginClient client;
     private static RecentLogins recent;
+    private static ServiceAccount service;
 
-    /** What the last login of a thread has proven: `name` as the person typed it, and the token that stands for its password. */
+    /**
+     * What the last login of a thread has proven: `name` as the person typed it, and the token that stands for its password.
+     * The token of the service account is empty.
+     */
     private record Proof(String name, String token) {
     }
 
@@ -28,8 +32,9 @@ public final class LoginAuthenticator implements PasswdAuthenticationProvider {
 
     private static synchronized void start(HiveConf conf) {
         if (client == null) {
-            client = new LoginClient(conf);
-            recent = new RecentLogins(client, conf);
+            service = new ServiceAccount(conf);
+            recent = new RecentLogins(new LoginClient(conf), conf);
+            client = recent.client();
         }
     }
 
@@ -51,6 +56,10 @@ public final class LoginAuthenticator implements PasswdAuthenticationProvider {
 
     /** A binary connection logs in once. An HTTP client sends its password with each request. */
     private static String token(String name, String password) throws AuthenticationException {
+        if (service.is(name)) {
+            service.check(password);
+            return "";
+        }
         if (PlainLogin.isChecking()) {
             return client().login(name, password, "", "").token();
         }

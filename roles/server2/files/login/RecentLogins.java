@@ -48,6 +48,10 @@ final class RecentLogins {
         secret = new SecretKeySpec(bytes, "HmacSHA256");
     }
 
+    LoginClient client() {
+        return client;
+    }
+
     /** The token of a login. Throws AuthenticationException if the service refuses the login or does not answer. */
     String token(String name, String password, String address) throws AuthenticationException {
         String from = address == null ? "" : address;

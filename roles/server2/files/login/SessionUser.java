@@ -15,7 +15,8 @@ final class SessionUser {
     }
 
     /**
-     * The user of a session that the thread's person opens: the project's user if the database or the name has a project.
+     * The user of a session that the thread's person opens: the project's user if the database or the name has a project. The
+     * service account stays itself.
      * `settings` are those of the client, null if it sent none.
      *
      * Throws HiveSQLException, with SQLSTATE 28000, if the person has not logged in, or may not act in the project.
@@ -28,6 +29,9 @@ final class SessionUser {
         Map<String, String> known = settings == null ? Map.of() : settings;
         if (known.containsKey(PROXY_USER)) {
             throw refusal(PROXY_USER + " is not allowed. A session acts as the person who logged in.");
+        }
+        if (token.isEmpty()) {
+            return name;
         }
         try {
             String from = address == null ? "" : address;
