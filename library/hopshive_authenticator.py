@@ -100,6 +100,8 @@ attributes:
     support: full
     description: Writes nothing as long as the properties and the jar are as wanted.
 notes:
+  - "Role that uses this module: C(server2)."
+  - The page of documentation is C(docs/tenancy.md).
   - Restart HiveServer2 after a change of its properties.
   - E(HADOOP_USER_NAME) must not be in HiveServer2's environment. Hive would make the scratch directories of all sessions as
     that user.

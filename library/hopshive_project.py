@@ -83,6 +83,11 @@ options:
     description: Seconds to wait for a NameNode that cannot answer yet.
     type: int
     default: 60
+notes:
+  - "Role that uses this module: C(projects)."
+  - The page of documentation is C(docs/tenancy.md).
+seealso:
+  - module: hopshive_authenticator
 requirements:
   - the hopshive package in the Python that runs the module
 attributes:

@@ -302,7 +302,7 @@ def test_a_strange_password_is_refused(server2: Server2, password: str) -> None:
     assert server2.refusal(password=password)
 
 
-def test_nobody_acts_as_another(server2: Server2) -> None:
+def test_a_session_acts_as_no_other_person(server2: Server2) -> None:
     assert "proxy user" in server2.refusal(BOB, "b", more={"hive.server2.proxy.user": "alice"}).lower()
 
 
@@ -330,7 +330,7 @@ NO_ANSWER = "The login service does not answer. Nobody can log in until it does.
         (NEVER, NO_ANSWER, "no answer within 1000 ms"),
     ],
 )
-def test_a_service_that_is_broken_lets_nobody_in_and_keeps_nobody_waiting(
+def test_a_broken_service_lets_no_client_in_and_answers_in_time(
     server2: Server2, broken: Answer, message: str, logged: str
 ) -> None:
     size = server2.log.stat().st_size

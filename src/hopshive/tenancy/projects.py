@@ -161,7 +161,7 @@ def _members(place: str, project: str, content: object) -> Iterator[tuple[str, M
 
 
 def _check_number(place: str, number: int) -> None:
-    # Below are the accounts of the system and of people who log in to hosts; 65534 is nobody.
+    # Below are the accounts of the system and of people who log in to hosts. 65534 is the user of no account.
     if not 2000 <= number < 65534 and not 65536 <= number < 1 << 31:
         raise ConfigError(f"{place}.id must be a number from 2000, and neither 65534 nor 65535; it is {number}.")
 

@@ -55,8 +55,8 @@ def bring(
 ) -> dict[str, list[str]]:
     """Bring the projects to their state; what changed, or would with `dry`, by project.
 
-    Those who leave lose their rights first. Members join last, so nobody logs in to a project whose directories are not closed
-    yet. The data of a project in `removed` goes to the trash, and the metastore follows.
+    Those who leave lose their rights first. Members join last, so no person logs in to a project whose directories are not
+    closed yet. The data of a project in `removed` goes to the trash, and the metastore follows.
 
     Raises:
         ProjectError: a project with members is missing, or is both declared and removed. Nothing was changed.

@@ -50,7 +50,7 @@ def ensure(client: WebHdfs, wanted: Directory, *, dry: bool = False) -> list[str
     status = client.status(wanted.path)
     changes = [] if status else ["directory made"]
     if not status and not dry:
-        # Nobody but the service sees it until its ACL is there.
+        # Only the service sees it until its ACL is there.
         client.apply(MakeDirectory(wanted.path, "700"))
     if not status or (status.owner, status.group) != (wanted.owner, wanted.group):
         changes.append(f"owner {wanted.owner}:{wanted.group}")
