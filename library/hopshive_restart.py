@@ -117,7 +117,8 @@ options:
         type: str
         required: true
   metastores:
-    description: Of V(kind=server2), where the metastores are, C(host:port) each, which abort transactions.
+    description: Of V(kind=server2), where the metastores are, which abort transactions. C(host:port) each, or
+      C(tls://host:port/<file of certificates>) with TLS.
     type: list
     elements: str
     default: []
@@ -214,6 +215,7 @@ def drain_of(parameters: dict[str, Any], run: rolling.Run) -> draining.Server2 |
         run=run,
         discovery=draining.Discovery(found["command"], found["namespace"], parameters["host"]) if found else None,
         metastores=parameters["metastores"],
+        authority=parameters["authority"] or "",
     )
 
 

@@ -17,6 +17,7 @@ from hopshive.database import Names, Server
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import NameNode
 from hopshive.hdfs.paths import FileSystem, authority
+from hopshive.tls import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,7 +127,8 @@ class MetricsConfig:
 class Config:
     """The whole file. `lease`: seconds after which another daemon may lead. `name`: this daemon's; empty: the host name.
 
-    `metastores`: host:port of each; without one, the daemon finishes no DROP TABLE that was cut off.
+    `metastores`: host:port of each, with TLS `tls://host:port/<file of certificates>`; without one, the daemon finishes no
+    DROP TABLE that was cut off.
     """
 
     source: Literal["hdfs", "hopsfs"] = "hdfs"
@@ -299,7 +301,7 @@ def _check(config: Config, path: Path) -> None:
     if config.source == "hdfs" and not config.hdfs.namenodes:
         raise ConfigError(f"{path}: hdfs.namenodes is empty: give host:port of each NameNode.")
     check_addresses("hdfs.namenodes", config.hdfs.namenodes, path)
-    check_addresses("metastores", config.metastores, path)
+    check_places("metastores", config.metastores, path)
     try:
         check_scratch(config.garbage.scratch)
     except ConfigError as error:
@@ -327,6 +329,15 @@ def check_addresses(name: str, places: Sequence[str], path: Path) -> None:
     for address in places:
         if not is_address(address):
             raise ConfigError(f"{path}: {name}: {address} is not host:port.")
+
+
+def check_places(name: str, places: Sequence[str], path: Path) -> None:
+    """Raises ConfigError unless each is `host:port` or `tls://host:port/<file>`."""
+    for place in places:
+        try:
+            parse(place)
+        except ValueError as error:
+            raise ConfigError(f"{path}: {name}: {error}.") from None
 
 
 def check_scratch(patterns: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ LAYERS = (
     ("config", "metastore"),
     ("hdfs",),
     ("database",),
-    ("access", "errors", "wording"),
+    ("access", "errors", "tls", "wording"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Spark drivers import it, beside their own Thrift.

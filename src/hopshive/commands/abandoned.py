@@ -7,7 +7,7 @@ import socket
 
 import click
 
-from hopshive.commands.base import Place
+from hopshive.commands.base import TlsPlace
 from hopshive.daemon import logs
 from hopshive.services.health import NoAnswer
 from hopshive.services.locks import Process, abandon
@@ -22,10 +22,10 @@ PATIENCE = 15.0
 @click.option(
     "--metastore",
     "metastores",
-    type=Place(),
+    type=TlsPlace(),
     required=True,
     multiple=True,
-    help="A metastore: host:port. May be given several times.",
+    help="A metastore: host:port, or tls://host:port/<file of certificates>. May be given several times.",
 )
 def abandoned(user: str, metastores: tuple[str, ...]) -> None:
     """Abort open transactions of this host before its HiveServer2 starts.

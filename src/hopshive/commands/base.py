@@ -21,6 +21,7 @@ from hopshive.database import Database, DatabaseError, Server
 from hopshive.errors import Refused
 from hopshive.hdfs.namenode import NameNode, NameNodeError
 from hopshive.install.artifacts.errors import ArtifactError
+from hopshive.tls import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +70,20 @@ class Place(click.ParamType[str]):
         """The value itself; fails unless it is `host:port`."""
         if not configuration.is_address(value):
             self.fail(f"{value!r} is not host:port", param, ctx)
+        return value
+
+
+class TlsPlace(click.ParamType[str]):
+    """`host:port`, or with TLS `tls://host:port/<file of certificates>`."""
+
+    name = "place"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The value itself; fails unless hopshive.tls reads it."""
+        try:
+            parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
         return value
 
 

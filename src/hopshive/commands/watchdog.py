@@ -12,7 +12,11 @@ from hopshive.services.watchdog import PROBES, Unit, Watchdog
 @click.command(hidden=True)
 @click.option("--unit", required=True, help="The systemd unit to watch, without .service.")
 @click.option("--kind", required=True, type=click.Choice(sorted(PROBES)), help="The protocol of the probes.")
-@click.option("--place", required=True, help="Where the service listens: host:port, or the path of a socket.")
+@click.option(
+    "--place",
+    required=True,
+    help="Where the service listens: host:port, with TLS tls://host:port, or the path of a socket.",
+)
 @click.option(
     "--misses",
     default=3,

@@ -89,6 +89,8 @@ class Server2:
     run: Run
     discovery: Discovery | None = None
     metastores: Sequence[str] = ()
+    # A file of certificates, if the web UI has TLS.
+    authority: str = ""
     cut_off: list[Statement] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     # Statements that still ran at the end of the wait. Other statements of `cut_off` began later.
@@ -113,11 +115,11 @@ class Server2:
     def wait(self) -> None:
         """Wait until no statement runs, up to `limit`; without an answer, do not wait."""
         with suppress(NoAnswer):
-            self.cut_off = self.late = drain(lambda: running(self._base, ANSWER_TIMEOUT), self.limit)
+            self.cut_off = self.late = drain(lambda: running(self._base, ANSWER_TIMEOUT, self.authority), self.limit)
 
     def stopping(self) -> None:
         """Watch HiveServer2 stop, and note the statements that it cuts off."""
-        look = functools.partial(running, self._base, STOP_TIMEOUT)
+        look = functools.partial(running, self._base, STOP_TIMEOUT, self.authority)
         self.cut_off = stopping(look, lambda: listens(self.port), self.cut_off)
         if self.cut_off:
             self.opened = opened(self._process, self.metastores)
@@ -132,7 +134,7 @@ class Server2:
 
     @property
     def _base(self) -> str:
-        return f"http://{self.host}:{self.web_port}"
+        return f"{'https' if self.authority else 'http'}://{self.host}:{self.web_port}"
 
 
 def registered(discovery: Discovery, run: Run) -> list[str]:
@@ -157,10 +159,10 @@ def _zookeeper(discovery: Discovery, run: Run, verb: str, path: str) -> str:
     return output
 
 
-def running(base: str, timeout: float) -> list[Statement]:
+def running(base: str, timeout: float, authority: str = "") -> list[Statement]:
     """Statements that HiveServer2 runs, or whose rows a client fetches. `base`: URL of the web UI. Raises NoAnswer."""
-    active = fetch_json(f"{base}/api/v1/queries/active", timeout)
-    sessions = fetch_json(f"{base}/api/v1/sessions", timeout)
+    active = fetch_json(f"{base}/api/v1/queries/active", timeout, authority)
+    sessions = fetch_json(f"{base}/api/v1/sessions", timeout, authority)
     return statements(active, sessions)
 
 

@@ -15,6 +15,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hopshive.metastore.thrift import SocketStream, ThriftError, call
+from hopshive.tls import parse
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +35,7 @@ INTERVAL_AFTER_MISS = 0.1
 # Seconds to wait for an answer. With three more probes a hang ends after 3 s, for clients of a metastore too.
 PATIENCE = 0.5
 
-# Asks at an address (`host:port`, or the path of a socket); true if an answer came within so many seconds.
+# Asks at a place (hopshive.tls, or the path of a socket); true if an answer came within so many seconds.
 Probe = Callable[[str, float], bool]
 
 
@@ -48,11 +50,29 @@ def _connect(place: str, timeout: float) -> socket.socket:
         connection.settimeout(timeout)
         connection.connect(place)
         return connection
-    host, _, port = place.rpartition(":")
+    at = parse(place)
     try:
-        return socket.create_connection((host, int(port)), timeout)
+        connection = socket.create_connection((at.host, at.port), timeout)
     except socket.gaierror as error:
         raise Unresolved(str(error)) from None
+    if not at.tls:
+        return connection
+    try:
+        # The handshake has the same time. A certificate that ended is no hang, so none is verified.
+        return _UNVERIFIED.wrap_socket(connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _unverified() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+_UNVERIFIED = _unverified()
 
 
 def probe_metastore(place: str, timeout: float) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hopshive.metastore.thrift import Fields, SocketStream, ThriftError, TType, call
 from hopshive.services.health.answer import NoAnswer, connect
+from hopshive.tls import parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ class HiveDatabase:
 
 @dataclass(frozen=True)
 class Metastores:
-    """`places` are host:port of the replicas, asked in turn; the metastore acts as `user`."""
+    """`places` (hopshive.tls) are those of the replicas, asked in turn; the metastore acts as `user`."""
 
     places: Sequence[str]
     user: str
@@ -86,9 +87,9 @@ class Metastores:
     def _ask(self, method: str, arguments: Fields) -> dict[int, Any]:
         silent = []
         for place in self.places:
-            host, _, port = place.rpartition(":")
+            at = parse(place)
             try:
-                with connect(host, int(port), self.timeout) as stream:
+                with connect(at.host, at.port, self.timeout, at.authority, tls=at.tls) as stream:
                     return self._as_user(stream, method, arguments)
             except (NoAnswer, ThriftError, OSError) as error:
                 silent.append(f"{place}: {error}")

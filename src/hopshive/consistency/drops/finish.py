@@ -31,6 +31,7 @@ from hopshive.hdfs.namenode import NameNodeError, NameNodeUnavailable
 from hopshive.hdfs.paths import TRASH, decoded
 from hopshive.metastore.locations import is_referred_to
 from hopshive.services import health
+from hopshive.tls import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -86,12 +87,17 @@ class _Left:
 
 
 def began(address: str) -> float | None:
-    """The start of the metastore at host:port, in seconds since 1970; None without an answer."""
-    host, _, port = address.rpartition(":")
+    """The start of the metastore at a place (hopshive.tls), in seconds since 1970; None without an answer."""
     try:
-        return health.metastore_start(host, int(port), TIMEOUT)
+        return health.metastore_start(parse(address), TIMEOUT)
     except health.NoAnswer:
         return None
+
+
+def _known_as(address: str) -> str:
+    """A metastore's host:port: what was heard of it counts when it gets TLS."""
+    place = parse(address)
+    return f"{place.host}:{place.port}"
 
 
 class Drops:
@@ -181,7 +187,7 @@ class Drops:
 
     def _ask_all(self) -> dict[str, float | None]:
         """The start of each metastore; None without an answer."""
-        started = {address: self._ask(address) for address in self._config.metastores}
+        started = {_known_as(address): self._ask(address) for address in self._config.metastores}
         for address, start in started.items():
             if start is not None:
                 self._heard[address] = self._round

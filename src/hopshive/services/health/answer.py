@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopshive.metastore.thrift import SocketStream
+from hopshive.tls import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +35,8 @@ class WrongAnswer(Exception):
 class Target:
     """The service to ask, and what the question needs. URLs have no path: `http://namenode:9870`.
 
-    `authority`: a file of certificates that an HTTPS server is verified against; without it, those of the system.
+    `authority`: a file of certificates that a server with TLS is verified against. A metastore, a HiveServer2, a database
+    and a web page are asked in the clear without it; the login service then with the certificates of the system.
     """
 
     kind: str
@@ -71,11 +74,19 @@ class Answer:
 
 
 @contextmanager
-def connect(host: str, port: int, timeout: float) -> Iterator[SocketStream]:
-    """Open a connection for one question. Raises NoAnswer."""
+def connect(host: str, port: int, timeout: float, authority: str = "", *, tls: bool = False) -> Iterator[SocketStream]:
+    """Open a connection for one question, with TLS if it is asked for or an authority is given. Raises NoAnswer."""
     try:
-        with socket.create_connection((host, port), timeout=timeout) as connection:
-            yield SocketStream(connection)
+        with socket.create_connection((host, port), timeout=timeout) as plain:
+            if not (tls or authority):
+                yield SocketStream(plain)
+                return
+            with wrapped(plain, host, authority) as connection:
+                yield SocketStream(connection)
+    except ssl.SSLCertVerificationError as error:
+        raise NoAnswer(
+            f"its certificate is refused: {error.verify_message} (authority: {authority or 'the system'})"
+        ) from None
     except TimeoutError:
         raise NoAnswer(f"nothing came back within {timeout:.0f} s") from None
     except OSError as error:

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hopshive.metastore.thrift import Fields, SocketStream, ThriftError, TType, call
 from hopshive.services.health.answer import Facts, NoAnswer, Target, WrongAnswer, connect
+from hopshive.tls import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from hopshive.tls import Place
 
 
 def ask_metastore(target: Target, timeout: float) -> Facts:
-    """`getVersion`, then `get_catalogs`, which reads the database. Plain Thrift: no SASL, no TLS, no framing."""
-    with connect(target.host, target.port, timeout) as connection, _thrift():
+    """`getVersion`, then `get_catalogs`, which reads the database. Plain Thrift, over TLS or not: no SASL, no framing."""
+    with connect(target.host, target.port, timeout, target.authority) as connection, _thrift():
         version = call(connection, "getVersion", {})
         catalogs = call(connection, "get_catalogs", {}, sequence=2)
     if 0 not in catalogs:
@@ -23,9 +27,9 @@ def ask_metastore(target: Target, timeout: float) -> Facts:
     return {"version": version.get(0, b"").decode(), "catalogs": [name.decode() for name in catalogs[0].get(1, [])]}
 
 
-def metastore_start(host: str, port: int, timeout: float) -> float:
+def metastore_start(place: Place, timeout: float) -> float:
     """When a metastore's process began, in seconds since 1970 by its host's clock. Needs no database. Raises NoAnswer."""
-    with connect(host, port, timeout) as connection, _thrift():
+    with _connect(place, timeout) as connection, _thrift():
         answer = call(connection, "aliveSince", {})
     if not isinstance(answer.get(0), int):
         raise NoAnswer(f"aliveSince: {_message(answer)}")
@@ -33,14 +37,17 @@ def metastore_start(host: str, port: int, timeout: float) -> float:
 
 
 def call_metastore(place: str, method: str, arguments: Fields, timeout: float) -> dict[int, Any]:
-    """Call a method of the metastore at `host:port` that returns a struct or nothing; returns the struct. Raises NoAnswer."""
-    host, _, port = place.rpartition(":")
-    with connect(host, int(port), timeout) as connection, _thrift():
+    """Call a method of a metastore that returns a struct or nothing; returns the struct. `place`: see hopshive.tls. NoAnswer."""
+    with _connect(parse(place), timeout) as connection, _thrift():
         result = call(connection, method, arguments)
     if result.keys() - {0}:
         raise NoAnswer(f"{method}: {_message(result)}")
     value: dict[int, Any] = result.get(0, {})
     return value
+
+
+def _connect(place: Place, timeout: float) -> AbstractContextManager[SocketStream]:
+    return connect(place.host, place.port, timeout, place.authority, tls=place.tls)
 
 
 @contextmanager
@@ -104,7 +111,7 @@ def ask_server2(target: Target, timeout: float) -> Facts:
     A target with a `statement` runs it as well, within the same time.
     """
     user = target.user or "anonymous"
-    with connect(target.host, target.port, timeout) as connection, _thrift():
+    with connect(target.host, target.port, timeout, target.authority) as connection, _thrift():
         stream = _SaslStream(connection, user, target.password or "anonymous")
         opened = _hive_call(
             stream,

@@ -14,9 +14,9 @@ from hopshive.services.health.answer import NoAnswer, WrongAnswer, reason
 LONGEST = 300
 
 
-def fetch_json(url: str, timeout: float) -> Any:
+def fetch_json(url: str, timeout: float, authority: str = "") -> Any:
     """The JSON at a URL; raises NoAnswer for everything else."""
-    body = fetch(url, timeout, "application/json")
+    body = fetch(url, timeout, "application/json", authority)
     try:
         return json.loads(body)
     except ValueError:
