@@ -24,8 +24,8 @@ options:
     default: []
   authority:
     description: >-
-      Of V(kind=login), a file of certificates that the service's own is verified against. Without it, those of the
-      operating system.
+      A file of certificates that the service's own is verified against. Without it, a metastore, a HiveServer2, a database
+      and a cleaner are asked without TLS, and V(kind=login) with the certificates of the operating system.
     type: path
   login_user:
     description:

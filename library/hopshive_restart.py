@@ -174,6 +174,7 @@ waited:
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ansible.module_utils.hopshive_module import SERVICE, importing, start
@@ -270,7 +271,7 @@ def main() -> None:
     )
     users = {}
     for user in parameters["users"]:
-        own = health.Target(kind=user["kind"], host=parameters["host"], port=user["port"])
+        own = replace(target, kind=user["kind"], port=user["port"])
         users[user["unit"]] = rolling.Questions(own, [health.at(own, other) for other in user["others"]])
     drain = drain_of(parameters, module.run_command)
     failed = ""

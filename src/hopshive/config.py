@@ -6,7 +6,7 @@ import difflib
 import math
 import posixpath
 import re
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -51,6 +51,10 @@ class DatabaseConfig:
     unix_socket: str = ""
     user: str = "hopshive"
     password_file: str = ""
+    # A file of certificates: with it the server must have TLS, and a certificate that one of them vouches for.
+    ca_cert: str = ""
+    # Whether that certificate must be for `host`.
+    check_hostname: bool = True
     metastore: str = "metastore"
     state: str = "hopshive"
     inodes: str = "hops.hdfs_inodes"
@@ -121,6 +125,9 @@ class MetricsConfig:
 
     host: str = "0.0.0.0"  # noqa: S104 - a metrics endpoint that only the host can read is of no use
     port: int = 9853
+    # PEM files: with them the port has TLS. They are read again when they change.
+    certificate: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -166,9 +173,15 @@ class Config:
         database = self.database
         password = secret(database.password_file, "database.password_file")
         others = addresses(database.others)
-        return Server(
+        server = Server(
             database.metastore, database.host, database.port, database.user, password, database.unix_socket, others
         )
+        return verified(server, database.ca_cert, check_hostname=database.check_hostname)
+
+
+def verified(server: Server, ca_cert: str, *, check_hostname: bool) -> Server:
+    """The server with TLS, verified by a file of certificates; without a file as it is."""
+    return replace(server, ca_cert=ca_cert, check_hostname=check_hostname) if ca_cert else server
 
 
 def read(path: Path) -> Config:

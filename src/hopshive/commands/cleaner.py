@@ -39,7 +39,9 @@ def run(site: Site) -> None:
         daemon = Daemon(config, server, metrics, Notifier(), duties(config, metrics), check(config, server))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: daemon.stop())
-        with endpoint(config.metrics.host, config.metrics.port, metrics.registry, daemon.health):
+        port = config.metrics
+        tls = (port.certificate, port.key) if port.certificate else None
+        with endpoint(port.host, port.port, metrics.registry, daemon.health, tls):
             daemon.run()
     except (Refused, EndpointError) as error:
         log.critical("%s", error)

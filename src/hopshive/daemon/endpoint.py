@@ -7,11 +7,13 @@ No request waits for a database or a NameNode: answers come from the daemon's me
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
@@ -36,14 +38,25 @@ class EndpointError(Exception):
 
 
 @contextmanager
-def endpoint(host: str, port: int, registry: CollectorRegistry, health: Health) -> Iterator[None]:
-    """Serve http://host:port until the block's end; port 0 serves nothing. Raises EndpointError."""
+def endpoint(
+    host: str, port: int, registry: CollectorRegistry, health: Health, tls: tuple[str, str] | None = None
+) -> Iterator[None]:
+    """Serve http://host:port until the block's end, https with the files of a certificate and its key; port 0: nothing.
+
+    Raises EndpointError.
+    """
     if not port:
         yield
         return
     try:
+        certificate = _Certificate(*tls) if tls else None
+    except OSError as error:
+        raise EndpointError(
+            f"{' and '.join(tls or ())} (metrics.certificate, metrics.key) cannot be used: {error}."
+        ) from None
+    try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        server = _Server(family, address)
+        server = _Server(family, address, certificate)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise EndpointError(f"{host}:{port} (metrics.host, metrics.port) cannot be served: {reason}.") from None
@@ -144,7 +157,42 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     daemon_threads = True
 
-    def __init__(self, family: socket.AddressFamily, address: Any) -> None:
+    def __init__(self, family: socket.AddressFamily, address: Any, certificate: _Certificate | None) -> None:
         # The base class creates the socket with this family; its default is IPv4.
         self.address_family = family
+        self._certificate = certificate
         super().__init__(address, _Handler)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """A new connection. Its handshake comes with the first read, in the thread of the request."""
+        connection, address = super().get_request()
+        if self._certificate:
+            connection = self._certificate.context().wrap_socket(
+                connection, server_side=True, do_handshake_on_connect=False
+            )
+        return connection, address
+
+
+class _Certificate:
+    """A certificate and its key, read again when the files change. Raises OSError for files that cannot be used."""
+
+    def __init__(self, certificate: str, key: str) -> None:
+        self._files = (certificate, key or certificate)
+        self._read = self._times()
+        self._context = self._load()
+
+    def context(self) -> ssl.SSLContext:
+        """The context of new connections; that of before while the files cannot be used."""
+        with suppress(OSError):
+            times = self._times()
+            if times != self._read:
+                self._context, self._read = self._load(), times
+        return self._context
+
+    def _times(self) -> list[float]:
+        return [Path(file).stat().st_mtime for file in self._files]
+
+    def _load(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(*self._files)
+        return context

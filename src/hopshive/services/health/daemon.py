@@ -10,8 +10,8 @@ from hopshive.services.health.http import fetch
 
 def ask_cleaner(target: Target, timeout: float) -> Facts:
     """`/metrics`: the daemon leads and no duty fails, or it is a standby. With `cleaners`, exactly one of all must lead."""
-    own = f"http://{target.place}"
-    found = _metrics(own, timeout)
+    own = f"{'https' if target.authority else 'http'}://{target.place}"
+    found = _metrics(own, timeout, target.authority)
     leads = found.get("hopshive_leader") == 1
     failing = [name for name, value in found.items() if name.startswith("hopshive_failing") and value]
     if failing:
@@ -20,7 +20,7 @@ def ask_cleaner(target: Target, timeout: float) -> Facts:
     leaders = [own] if leads else []
     for other in {url.rstrip("/") for url in target.cleaners} - {own}:
         try:
-            leaders += [other] if _metrics(other, timeout).get("hopshive_leader") == 1 else []
+            leaders += [other] if _metrics(other, timeout, target.authority).get("hopshive_leader") == 1 else []
         except NoAnswer:
             continue
     if target.cleaners and len(leaders) != 1:
@@ -39,9 +39,9 @@ def ask_login(target: Target, timeout: float) -> Facts:
         raise WrongAnswer("it has no public keys: something else listens there") from None
 
 
-def _metrics(base: str, timeout: float) -> dict[str, float]:
+def _metrics(base: str, timeout: float, authority: str) -> dict[str, float]:
     """Each series of a daemon's metrics, with its value. Raises NoAnswer and WrongAnswer."""
-    lines = fetch(f"{base}/metrics", timeout).decode(errors="replace").splitlines()
+    lines = fetch(f"{base}/metrics", timeout, authority=authority).decode(errors="replace").splitlines()
     series = (line.rpartition(" ") for line in lines if line.startswith("hopshive_"))
     found = {name: float(value) for name, _, value in series}
     if "hopshive_leader" not in found:

@@ -6,7 +6,8 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
-from hopshive.services.health.answer import ATTEMPT_TIMEOUT, POLL, Facts, NoAnswer, Target, WrongAnswer
+from hopshive.services.health.answer import ATTEMPT_TIMEOUT, POLL, Facts, NoAnswer, Target, WrongAnswer, reason
+from hopshive.tls import context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,6 +75,11 @@ def _rows(target: Target, timeout: float, sql: str) -> Sequence[tuple[Any, ...]]
     where: dict[str, Any] = (
         {"unix_socket": target.unix_socket} if target.unix_socket else {"host": target.host, "port": target.port}
     )
+    try:
+        if target.authority and not target.unix_socket:
+            where["ssl"] = context(target.authority)
+    except OSError as error:
+        raise WrongAnswer(f"{target.authority} is no file of certificates: {reason(error)}") from None
     try:
         with (
             pymysql.connect(

@@ -1,0 +1,44 @@
+"""Filters that turn the inventory into arguments of hopshive_certificate."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def certificate_names(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """By host, the names and addresses that its certificate is for.
+
+    These are `cluster_address`, the inventory name, `ansible_host` if it is an address, and `cluster_tls_names`.
+    """
+    found = {}
+    for host in hosts:
+        known = hostvars[host]
+        reached = str(known.get("ansible_host", host))
+        names = [str(known.get("cluster_address", host)), host, *([reached] if _is_address(reached) else [])]
+        names += [str(name) for name in known.get("cluster_tls_names", ())]
+        found[host] = list(dict.fromkeys(names))
+    return found
+
+
+def given_certificates(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """By host, the paths that the inventory gives: certificate, key and authority; empty where it gives none."""
+    parts = ("certificate", "key", "authority")
+    return {host: {part: str(hostvars[host].get(f"cluster_tls_{part}", "")) for part in parts} for host in hosts}
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class FilterModule:
+    """Called by Ansible."""
+
+    def filters(self) -> dict[str, Any]:
+        """The filters by name."""
+        return {"certificate_names": certificate_names, "given_certificates": given_certificates}
