@@ -66,6 +66,7 @@ attributes:
     support: full
     description: Writes nothing as long as the certificates are good.
 notes:
+  - "Role that uses this module: C(tls)."
   - C(truststore.p12) has the password C(changeit). It holds no secret, but a JVM wants a password.
 author:
   - hopshive developers
@@ -113,21 +114,28 @@ stores:
   sample: []
 """
 
+import sys
+import traceback
 from pathlib import Path
 
-from ansible.module_utils.hopshive_module import importing, start
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-with importing:
+try:
     from hopshive.install.tls.given import Given
     from hopshive.install.tls.hosts import Plan, ensure
     from hopshive.install.tls.pem import TlsError
+
+    IMPORT_ERROR = None
+except ImportError:
+    IMPORT_ERROR = traceback.format_exc()
 
 # A shorter password is refused by the tools of a JDK.
 SHORTEST = 6
 
 
 def main() -> None:
-    module = start(
+    module = AnsibleModule(
+        supports_check_mode=True,
         argument_spec={
             "directory": {"type": "path", "required": True},
             "hosts": {"type": "dict", "required": True},
@@ -139,6 +147,10 @@ def main() -> None:
             "authority_days": {"type": "int", "default": 3650},
         },
     )
+    if IMPORT_ERROR:
+        module.fail_json(
+            msg=missing_required_lib("hopshive with cryptography", reason=sys.executable), exception=IMPORT_ERROR
+        )
     parameters = module.params
     hosts = {str(host): [str(name) for name in names] for host, names in parameters["hosts"].items()}
     given = None

@@ -21,6 +21,7 @@ INTERPRETER = "ansible_python_interpreter"
 # Modules that run before the package is there, on the controller, or with the controller's Python.
 WITHOUT_PACKAGE = {
     "hopshive_artifacts",
+    "hopshive_certificate",
     "hopshive_files",
     "hopshive_host_info",
     "hopshive_preflight",
@@ -35,6 +36,7 @@ NAMED = {
     "roles/artifacts/tasks/stage.yml": "delegated to the controller",
     "roles/mariadb/tasks/service.yml": "community.mysql needs PyMySQL, which only cluster_python has",
     "roles/ndb_sql/tasks/users.yml": "community.mysql needs PyMySQL, which only cluster_python has",
+    "roles/tls/tasks/config.yml": "delegated to the controller",
 }
 MODULES = {path.stem: path for path in (ROOT / "library").glob("*.py")}
 WITH_PACKAGE = sorted(set(MODULES) - WITHOUT_PACKAGE)

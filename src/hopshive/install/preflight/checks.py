@@ -9,6 +9,7 @@ from hopshive.install.preflight.inventory import Inventory
 from hopshive.install.preflight.login import check_login
 from hopshive.install.preflight.placement import check_addresses, check_groups, check_ids, check_placement, check_ports
 from hopshive.install.preflight.problem import Problem, nearest
+from hopshive.install.preflight.tls import check_tls
 from hopshive.install.preflight.variables import (
     RENAMED,
     check_files,
@@ -44,6 +45,7 @@ def check_inventory(
         *check_addresses(inventory),
         *check_users(inventory),
         *check_login(inventory),
+        *check_tls(inventory),
         *check_spark(inventory),
         *check_files(inventory),
         *check_names(inventory, types, renamed),

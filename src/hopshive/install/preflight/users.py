@@ -24,8 +24,10 @@ def wanted_users(inventory: Inventory, host: str) -> dict[str, int | None]:
 
 
 def wanted_groups(inventory: Inventory, host: str) -> list[str]:
-    """A group for each user, the group of all services, and the group of users who write in the warehouse."""
+    """A group for each user, that of all services, that of users who write in the warehouse, and that of readers of keys."""
     values = inventory.hosts[host].values
     shared = [values.get("cluster_group"), values.get("cluster_warehouse_group")]
+    if str(values.get("cluster_tls", "none")) != "none":
+        shared.append(values.get("cluster_tls_group"))
     names = [str(group["name"]) for group in shared if isinstance(group, Mapping) and group.get("name")]
     return [*wanted_users(inventory, host), *names]
