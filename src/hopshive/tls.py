@@ -32,7 +32,7 @@ def parse(text: str) -> Place:
     tls = text.startswith(TLS)
     address, slash, path = text.removeprefix(TLS).partition("/") if tls else (text, "", "")
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+    if not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise ValueError(f"{text} is not host:port, nor {TLS}host:port/<file of certificates>")
     return Place(host.strip("[]"), int(port), tls, f"{slash}{path}")
 

@@ -223,7 +223,7 @@ def test_watchdogs_see_that_the_services_live(warehouse: Warehouse) -> None:
 
 
 def test_the_database_takes_no_password_without_tls(warehouse: Warehouse) -> None:
-    login = {"host": "127.0.0.1", "port": warehouse.rig.mariadb.port, "user": USER, "password": USER}
+    login: dict[str, Any] = {"host": "127.0.0.1", "port": warehouse.rig.mariadb.port, "user": USER, "password": USER}
     with pytest.raises(pymysql.OperationalError, match="insecure transport"):
         pymysql.connect(**login, ssl_disabled=True)
     target = Target("mariadb", "127.0.0.1", warehouse.rig.mariadb.port, USER, USER, authority=warehouse.authority)

@@ -192,7 +192,7 @@ def test_no_configuration_has_the_password_of_the_key_stores(encrypted: Mapping[
 
 
 def test_a_certificate_is_for_all_names_by_which_a_host_is_reached() -> None:
-    hostvars = {
+    hostvars: dict[str, dict[str, Any]] = {
         "edge": {
             "cluster_address": "edge.example.org",
             "ansible_host": "192.0.2.7",
