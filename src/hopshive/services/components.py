@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 ROOT_GROUP = "hopshive"
 # What every host gets, whatever its components are.
 HOST_PATHS = (
+    "/etc/hopshive-tls",
     "/etc/profile.d/hopshive.sh",
     "/etc/security/limits.d/hopshive.conf",
     "/etc/sysctl.d/60-hopshive.conf",

@@ -99,8 +99,12 @@ def _of_site(host: str, paths: Sequence[str], names: Sequence[str], now: datetim
         yield str(error).rstrip(".")
         return
     yield from given.faults(host, files, chain, key, trusted, names, now)
+    lasting = [one for one in trusted if not pem.expires_within(one, AUTHORITY_DAYS, now)]
+    if pem.vouched(chain, lasting):
+        # An authority that is being replaced may end.
+        return
     for certificate in trusted:
-        if pem.expires_within(certificate, AUTHORITY_DAYS, now):
+        if certificate not in lasting:
             yield (
                 f"The authority {files.authority} ({given.AUTHORITY}) of {{hosts}} ends on"
                 f" {pem.day(certificate.not_valid_after_utc)}: add the next one to the file before"

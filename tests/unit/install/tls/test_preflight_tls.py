@@ -91,3 +91,14 @@ def test_with_tls_the_hosts_are_asked_for_the_group_of_the_keys() -> None:
         hosts = {"edge": HostVariables({**values, "cluster_tls": kind})}
         groups = questions(Inventory({"hopshive": ("edge",)}, (), hosts), "edge")["groups"]
         assert ("hopshive-tls" in groups) is there  # type: ignore[operator]
+
+
+def test_an_authority_that_is_being_replaced_may_end(tmp_path: Path) -> None:
+    lasting = tmp_path / "lasting"
+    ensure(Plan(lasting, {"edge": ["edge"]}, "store-password-1"))
+    both = tmp_path / "both.pem"
+    both.write_bytes(Authority(tmp_path / "old").path.read_bytes() + (lasting / "authority.pem").read_bytes())
+    files = lasting / "hosts/edge"
+    paths = {"certificate": files / "host.pem", "key": files / "host.key", "authority": both}
+    given = {"cluster_tls": "site", **{f"cluster_tls_{name}": str(path) for name, path in paths.items()}}
+    assert errors({"edge": given}) == []
