@@ -23,7 +23,8 @@ def metrics(leader: int, failing: int | None = None) -> bytes:
 
 
 def ask_cleaner(monkeypatch: pytest.MonkeyPatch, own: bytes, other: bytes | None) -> dict[str, Any]:
-    def fetch(url: str, _: float) -> bytes:
+    def fetch(url: str, _: float, *, authority: str) -> bytes:
+        assert authority == ""
         if "other" in url and other is None:
             raise NoAnswer("connection refused")
         return other if "other" in url and other is not None else own
