@@ -50,5 +50,5 @@ def test_a_cleaner_leads_or_waits_and_one_of_all_leads(monkeypatch: pytest.Monke
 
 
 def test_a_cleaner_without_others_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(daemon, "fetch", lambda *_: metrics(0))
+    monkeypatch.setattr(daemon, "fetch", lambda *_, **__: metrics(0))
     assert daemon.ask_cleaner(Target("cleaner", "own", 1), 1)["state"] == "standby"
