@@ -6,7 +6,8 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from hopshive.services.components import COMPONENTS, HOST_PATHS
+from hopshive.services.components import COMPONENTS, HOST_PATHS, HOST_UNITS
+from hopshive.services.firewall.ports import VARIABLES
 
 DOCUMENTATION = """
 name: hopshive_components
@@ -19,6 +20,7 @@ options:
     description:
       - V(with_unit), the components that run a unit, in the order of their start.
       - V(unit_files), the units whose files hopshive writes, in the order of their stop.
+      - V(ports), the variables with the ports on which components listen.
       - V(launchers), the names of the commands that hopshive installs.
       - V(paths), the files and directories elsewhere that hopshive writes.
     required: true
@@ -48,7 +50,8 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # Ansible has no types
         components = list(COMPONENTS.values())
         answers = {
             "with_unit": [one.group for one in components if one.unit],
-            "unit_files": [unit for one in reversed(components) for unit in one.unit_files],
+            "unit_files": [*(unit for one in reversed(components) for unit in one.unit_files), *HOST_UNITS],
+            "ports": [*VARIABLES],
             "launchers": [name for one in components for name in one.launchers],
             "paths": [*(path for one in components for path in one.paths), *HOST_PATHS],
         }

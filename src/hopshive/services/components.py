@@ -17,7 +17,10 @@ HOST_PATHS = (
     "/etc/security/limits.d/hopshive.conf",
     "/etc/sysctl.d/60-hopshive.conf",
     "/etc/systemd/journald.conf.d/hopshive.conf",
+    "/etc/nftables.d/hopshive.nft",
 )
+# Units of every host, without `.service`. The end of this one removes the rules that it loaded.
+HOST_UNITS = ("hopshive-firewall",)
 
 
 @dataclass(frozen=True)
