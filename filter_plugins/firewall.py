@@ -11,7 +11,9 @@ from ansible.errors import AnsibleFilterError
 from hopshive.services.firewall.ports import VARIABLES, openings
 
 
-def firewall_openings(values: Mapping[str, Any], host: str, groups: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+def firewall_openings(
+    values: Mapping[str, Any], host: str, groups: Mapping[str, Sequence[str]]
+) -> list[dict[str, str]]:
     """The openings of a host for the components of its groups. `values`: ports by the name of their variable."""
     if lacking := [name for name in VARIABLES if name not in values]:
         raise AnsibleFilterError(f"firewall_openings: no value of {', '.join(lacking)}.")

@@ -13,8 +13,8 @@ description:
   - Returns the distribution, the architecture, the memory, the release of a JDK, the version of a Python, the free
     space for paths that need not exist yet, the addresses of names, users and groups, and the listening TCP ports with
     the process and the systemd unit that hold each.
-  - Needs Python 3.9 and nothing else on the host, and runs no command there but O(python). Run it as root, or the
-    holders of other users' ports stay unknown.
+  - Needs Python 3.9 and nothing else on the host, and runs no command there but O(python), and C(nft) if O(firewall) is
+    true. Run it as root, or the holders of other users' ports stay unknown.
 notes:
   - "Role that uses this module: C(preflight)."
   - The page of documentation is C(docs/hosts.md).
@@ -48,6 +48,10 @@ options:
     type: list
     elements: str
     default: []
+  firewall:
+    description: Whether C(nft) is asked to check, without loading it, whether the host takes rules.
+    type: bool
+    default: false
 attributes:
   check_mode:
     support: full
@@ -119,6 +123,11 @@ groups:
   type: list
   elements: str
   sample: [hive]
+firewall:
+  description: Why the host takes no rules, empty if it takes them, null without O(firewall).
+  returned: always
+  type: str
+  sample: ""
 entered_as:
   description: The user that the module ran as, empty if that is root.
   returned: always
@@ -317,6 +326,26 @@ def users(wanted: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
+def firewall() -> str:
+    """Why the host takes no firewall rules, in one line; empty if it takes them. Loads none."""
+    rules = "table inet hopshive_probe { chain input { type filter hook input priority filter; } }"
+    try:
+        done = subprocess.run(
+            ["nft", "--check", rules],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except FileNotFoundError:
+        return "it has no command nft"
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    said = (done.stderr.strip().splitlines() or [f"nft ended with {done.returncode}"])[0]
+    return said if done.returncode else ""
+
+
 def entered_as() -> str:
     """The user that the module runs as; empty for root."""
     uid = os.geteuid()
@@ -346,6 +375,7 @@ def main() -> None:
             "resolve": {"type": "list", "elements": "str", "default": []},
             "users": {"type": "dict", "default": {}},
             "groups": {"type": "list", "elements": "str", "default": []},
+            "firewall": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -361,6 +391,7 @@ def main() -> None:
         addresses=resolve(module.params["resolve"]),
         users=users(module.params["users"]),
         groups=groups(module.params["groups"]),
+        firewall=firewall() if module.params["firewall"] else None,
         entered_as=entered_as(),
         disks=disks(module.params["paths"]),
         listeners=listeners(),

@@ -22,13 +22,13 @@ PLAY = """
   tasks:
     - ansible.builtin.copy:
         dest: "DIRECTORY/{{ inventory_hostname }}.json"
-        content: "{{ {'members': __firewall_members, 'networks': __firewall_networks, 'unit': __firewall_unit, 'ports': __firewall_ports,
-          'openings': __firewall_ports | firewall_openings(inventory_hostname, groups)} | to_json }}"
+        content: "{{ {'groups': group_names, 'members': __firewall_members, 'networks': __firewall_networks, 'unit': __firewall_unit,
+          'ports': __firewall_ports, 'openings': __firewall_ports | firewall_openings(inventory_hostname, groups)} | to_json }}"
 """
 
 
 def rendered(inventory: Path, directory: Path, variables: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
-    """By host: `members`, `networks`, `openings` as the module gets them, `ports` by variable, and the text `unit`."""
+    """By host: its `groups`, `members`, `networks`, `openings` as the module gets them, `ports` by variable, and `unit`."""
     play = directory / "play.yml"
     play.write_text(PLAY.replace("ROLES", str(ROOT / "roles")).replace("DIRECTORY", str(directory)))
     given = {"ansible_connection": "local", "ansible_become": False, **(variables or {})}

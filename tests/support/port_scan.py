@@ -1,6 +1,7 @@
 """Which TCP ports of a host are open as seen from an address, and whether they are those that the inventory opens.
 
-`python -m tests.support.port_scan [--source ADDRESS] HOST...` prints them as JSON, from another machine or namespace.
+`python -m tests.support.port_scan [--source ADDRESS] [--port PORT]... HOST...` prints them as JSON. So another machine or
+network namespace can scan.
 """
 
 from __future__ import annotations
@@ -97,9 +98,10 @@ def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--source", default="")
     arguments.add_argument("--timeout", type=float, default=2.0)
+    arguments.add_argument("--port", type=int, action="append", help="only these; by default all")
     arguments.add_argument("host", nargs="+")
     given = arguments.parse_args()
-    print(json.dumps({host: sorted(scan(host, ALL, given.source, given.timeout)) for host in given.host}))
+    print(json.dumps({host: sorted(scan(host, given.port or ALL, given.source, given.timeout)) for host in given.host}))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hopshive.install.preflight.database import PASSWORDS, check_database, check_drivers, check_password
+from hopshive.install.preflight.firewall import check_firewall
 from hopshive.install.preflight.inventory import Inventory
 from hopshive.install.preflight.login import check_login
 from hopshive.install.preflight.placement import check_addresses, check_groups, check_ids, check_placement, check_ports
@@ -53,6 +54,7 @@ def check_inventory(
         *check_shared(inventory),
         *(problem for name in PASSWORDS for problem in check_password(inventory, name)),
         *check_ports(inventory, types),
+        *check_firewall(inventory),
         *check_containers(inventory),
         *check_sessions(inventory),
         *check_queues(inventory),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hopshive.install.artifacts.python_env import LOCKED_PYTHONS
+from hopshive.install.preflight.firewall import asks_for_nft, check_nft
 from hopshive.install.preflight.inventory import Inventory, component_of, ports_of
+from hopshive.install.preflight.memory import check_memory
 from hopshive.install.preflight.problem import Problem, listed, merged
 from hopshive.install.preflight.users import wanted_groups, wanted_users
 from hopshive.services.components import COMPONENTS, ROOT_GROUP
@@ -16,8 +18,6 @@ SUPPORTED = {"debian": ("12",), "ubuntu": ("22.04", "24.04")}
 # The architecture of the locked Python wheels, and the release of the JDK.
 ARCHITECTURE = "x86_64"
 JAVA_RELEASE = 17
-# A JVM's memory as a multiple of its heap: class data, code cache, threads and direct buffers come on top.
-HEAP_OVERHEAD = 1.3
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,8 @@ class HostInfo:
     groups: tuple[str, ...] = ()
     # The user that Ansible is on the host; empty for root.
     entered_as: str = ""
+    # Why the host takes no rules of nftables; empty if it takes them, None if it was not asked.
+    firewall: str | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def questions(inventory: Inventory, host: str) -> dict[str, object]:
         "resolve": sorted({_address(inventory, other) for other in inventory.members(ROOT_GROUP)}),
         "users": wanted_users(inventory, host),
         "groups": wanted_groups(inventory, host),
+        "firewall": asks_for_nft(inventory.hosts[host]),
     }
 
 
@@ -141,19 +144,8 @@ def host_info(found: Mapping[str, object]) -> HostInfo:
         ),
         groups=names(found.get("groups")),
         entered_as=str(found.get("entered_as") or ""),
+        firewall=None if found.get("firewall") is None else str(found["firewall"]),
     )
-
-
-# The variables of the sizes that are not a heap.
-SIZES = {
-    "containers": "cluster_nodemanager_memory_mb",
-    "mariadb": "cluster_mariadb_buffer_pool_mb",
-    "ndb_data": "cluster_ndb_data_memory_mb",
-    "ndb_sql": "what is placed beside ndb_sql",
-}
-# MiB that a data node of NDB Cluster takes beside its rows, and an SQL node in all, measured in /proc.
-NDB_DATA_OWN = 900
-NDB_SQL = 600
 
 
 def unanswered(found: Mapping[str, object]) -> str:
@@ -194,55 +186,8 @@ def check_hosts(
         problems += _check_users(inventory, host, info)
         problems += _check_disks(host, info, limits)
         problems += _check_listeners(inventory, types, host, info)
-    return [*problems, *_check_memory(inventory, found, limits)]
-
-
-def memory_need(inventory: Inventory, hosts: Iterable[str]) -> dict[str, int]:
-    """The MiB that the hosts' daemons may take, by component, and `containers`; without daemons of unknown size."""
-    need: dict[str, int] = {}
-
-    def add(name: str, size: float) -> None:
-        need[name] = need.get(name, 0) + round(size)
-
-    for host in hosts:
-        variables = inventory.hosts[host]
-        placed = inventory.components_of(host)
-        for name in placed:
-            heap = variables.number(f"cluster_{name}_heap_mb")
-            if heap is not None:
-                add(name, heap * HEAP_OVERHEAD)
-        if "namenode" in placed and len(inventory.members("namenode")) > 1:
-            add("namenode", (variables.number("cluster_namenode_failover_heap_mb") or 0) * HEAP_OVERHEAD)
-        if "nodemanager" in placed:
-            add("containers", variables.number("cluster_nodemanager_memory_mb") or 0)
-        if "mariadb" in placed:
-            add("mariadb", variables.number("cluster_mariadb_buffer_pool_mb") or 0)
-        if "ndb_data" in placed:
-            add("ndb_data", (variables.number("cluster_ndb_data_memory_mb") or 0) + NDB_DATA_OWN)
-        if "ndb_sql" in placed:
-            add("ndb_sql", NDB_SQL)
-    return need
-
-
-def _check_memory(inventory: Inventory, found: Mapping[str, HostInfo], limits: Limits) -> Iterator[Problem]:
-    placements: list[tuple[str, Sequence[str], int]]
-    if limits.shared_host:
-        memory = max((info.memory_mb for info in found.values()), default=0)
-        placements = [("The machine that all hosts share", sorted(inventory.hosts), memory)] if found else []
-    else:
-        placements = [(f"The host {host}", [host], info.memory_mb) for host, info in found.items()]
-    for who, hosts, memory in placements:
-        need = memory_need(inventory, hosts)
-        total = sum(need.values())
-        if memory and total > memory * limits.memory_ratio:
-            parts = ", ".join(f"{name} {size}" for name, size in sorted(need.items(), key=lambda item: -item[1]))
-            largest = max(need, key=lambda name: need[name])
-            variable = SIZES.get(largest, f"cluster_{largest}_heap_mb")
-            yield Problem(
-                f"{who} has {memory} MiB of memory, but what is placed there may take {total} MiB ({parts}):"
-                f" lower {variable}, move a component to another host, or raise preflight_memory_ratio"
-                f" (now {limits.memory_ratio:g}) if they never use it all"
-            )
+        problems += check_nft(host, info.firewall)
+    return [*problems, *check_memory(inventory, found, limits)]
 
 
 def _check_system(inventory: Inventory, host: str, info: HostInfo) -> Iterator[Problem]:
@@ -303,8 +248,9 @@ def _check_names(
     elif unknown:
         # The name of a host that is down may be unknown too, and --limit serves to work on the others.
         yield Problem(
-            f"The host {host} cannot resolve {listed(unknown, most=20)}, which this run does not touch (--limit)",
-            warning=True,
+            f"The host {host} cannot resolve {listed(unknown, most=20)}, which this run does not touch (--limit)"
+            + (": the rules of cluster_firewall need its address" if asks_for_nft(inventory.hosts[host]) else ""),
+            warning=not asks_for_nft(inventory.hosts[host]),
         )
     own = _address(inventory, host)
     loopback = [address for address in info.addresses.get(own, ()) if ipaddress.ip_address(address).is_loopback]

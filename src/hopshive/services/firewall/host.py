@@ -110,7 +110,9 @@ def nft(*arguments: str, text: str | None = None) -> str:
     try:
         done = subprocess.run(["nft", *arguments], input=text, capture_output=True, text=True, check=False, timeout=60)
     except FileNotFoundError:
-        raise FirewallError("The host has no command nft: install the package nftables, or set cluster_firewall to false") from None
+        raise FirewallError(
+            "The host has no command nft: install the package nftables, or set cluster_firewall to false"
+        ) from None
     if done.returncode:
         said = " ".join(done.stderr.split()) or f"it ended with {done.returncode}"
         raise FirewallError(f"nft refused the firewall's rules, and the former ones stay: {said}")

@@ -60,7 +60,9 @@ def network(text: str, where: str) -> Network:
     try:
         return ipaddress.ip_network(text.strip(), strict=False)
     except ValueError:
-        raise RuleError(f"{where} has {text!r}, which is neither an address nor a network such as 192.0.2.0/24") from None
+        raise RuleError(
+            f"{where} has {text!r}, which is neither an address nor a network such as 192.0.2.0/24"
+        ) from None
 
 
 def port_range(text: str, where: str) -> str:
@@ -78,7 +80,7 @@ def render(rules: Rules) -> str:
     openings += _of_ssh(rules, networks)
     # A source without a network opens nothing.
     openings = [one for one in openings if one.source == CLUSTER or networks.get(one.source)]
-    body = "\n".join([*_members(rules.members), *_sets(networks, openings), *_input(networks, openings)])
+    body = "\n".join([*_members(rules.members), *_sets(networks, openings), *_input(openings)])
     head = f"# {rules.heading}\n" if rules.heading else ""
     version = hashlib.sha256(body.encode()).hexdigest()[:16]
     return f"{head}{REPLACE}table {TABLE} {{\n{body}\n\n  chain version_{version} {{\n  }}\n}}\n"
@@ -96,9 +98,7 @@ def _with_extra(rules: Rules) -> tuple[dict[str, list[Network]], list[Opening]]:
         source: [network(str(one), f"cluster_firewall_{source}") for one in given]
         for source, given in rules.networks.items()
     }
-    openings = [
-        Opening(port_range(one.ports, one.what), one.source, one.what, one.protocol) for one in rules.openings
-    ]
+    openings = [Opening(port_range(one.ports, one.what), one.source, one.what, one.protocol) for one in rules.openings]
     where = "cluster_firewall_extra"
     for number, one in enumerate(rules.extra, 1):
         unknown = {*one} - {"port", "from", "protocol", "what"}
@@ -176,7 +176,7 @@ def _sources(openings: Sequence[Opening]) -> list[str]:
     return sorted({one.source for one in openings})
 
 
-def _input(networks: Mapping[str, Sequence[Network]], openings: Sequence[Opening]) -> Iterable[str]:
+def _input(openings: Sequence[Opening]) -> Iterable[str]:
     """The chains: one for each source, and the one that sends a packet there by its address."""
     for source in _sources(openings):
         yield f"  chain from_{source} {{"
@@ -205,4 +205,4 @@ def _input(networks: Mapping[str, Sequence[Network]], openings: Sequence[Opening
 
 def _quoted(text: str) -> str:
     """A comment for nft, which knows no escapes."""
-    return '"' + re.sub(r'[^ -!#-\[\]-~]', " ", text)[:_COMMENT] + '"'
+    return '"' + re.sub(r"[^ -!#-\[\]-~]", " ", text)[:_COMMENT] + '"'
