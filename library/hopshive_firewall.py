@@ -36,7 +36,7 @@ options:
     type: dict
     default: {}
   openings:
-    description: What the filter P(hopshive.hopshive.firewall_openings#filter) returns.
+    description: What the filter C(firewall_openings) returns.
     type: list
     elements: dict
     default: []

@@ -28,7 +28,7 @@ HIDING = f"""
 table ip proxy {{
   chain input {{
     type nat hook input priority 100;
-    tcp dport {SSH_PORT} snat to 10.77.9.9
+    tcp dport {SSH_PORT} snat to 10.77.0.99
   }}
 }}
 """

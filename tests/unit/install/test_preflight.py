@@ -18,10 +18,10 @@ from hopshive.install.preflight.host import (
     User,
     check_hosts,
     host_info,
-    memory_need,
     questions,
 )
 from hopshive.install.preflight.inventory import HostVariables, Inventory
+from hopshive.install.preflight.memory import memory_need
 from hopshive.install.preflight.placement import IDS
 from hopshive.install.preflight.problem import Problem, listed, merged, report
 from hopshive.install.preflight.queues import Queue, called, leaf_queues
@@ -1134,3 +1134,46 @@ def test_one_text_for_many_hosts_is_one_problem() -> None:
 
 def test_a_long_list_is_cut() -> None:
     assert listed("abcdef") == "a, b, c, d and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"cluster_firewall_clients": ["10.0/8"]},
+            "cluster_firewall_clients has '10.0/8', which is neither an address",
+        ),
+        ({"cluster_firewall_ssh": ["everywhere"]}, "cluster_firewall_ssh has 'everywhere'"),
+        ({"cluster_firewall_extra": [{"port": 9100}]}, "cluster_firewall_extra has {'port': 9100}"),
+        ({"cluster_firewall_rollback": 3}, "cluster_firewall_rollback is 3 for all hosts: Ansible needs 10 s or more"),
+    ],
+)
+def test_a_firewall_without_sense_is_refused(given: dict[str, Any], said: str) -> None:
+    types = {**TYPES, "cluster_firewall": "bool", **{name: KINDS[type(value)] for name, value in given.items()}}
+    (found,) = check_inventory(inventory(given={"all": {"cluster_firewall": True, **given}}), types)
+    assert said in found.text
+    assert check_inventory(inventory(given={"all": {"cluster_firewall": False, **given}}), types) == []
+
+
+def test_a_host_that_takes_no_firewall_rules_is_named() -> None:
+    found = machine(firewall="it has no command nft")
+    checked = inventory(given={"all": {"cluster_firewall": True}})
+    (problem,) = check_hosts(checked, TYPES, {"edge": found}, Limits())
+    assert "The host edge takes no firewall rules (it has no command nft): install the package nftables" in problem.text
+    assert questions(checked, "edge")["firewall"] is True
+    assert questions(inventory(), "edge")["firewall"] is False
+    assert host_info({"memory_mb": 1, "firewall": ""}).firewall == ""
+    assert host_info({"memory_mb": 1, "firewall": None}).firewall is None
+
+
+def test_a_name_without_an_address_stops_a_firewall_even_beyond_the_limit() -> None:
+    found = machine(addresses={"edge": ("10.0.0.3",), "master": ()}, firewall="")
+    checked = inventory(given={"all": {"cluster_firewall": True}})
+    (problem,) = check_hosts(checked, TYPES, {"edge": found}, Limits())
+    assert (
+        "cannot resolve master, which this run does not touch (--limit): the rules of cluster_firewall need"
+        in problem.text
+    )
+    assert not problem.warning
+    (problem,) = check_hosts(inventory(), TYPES, {"edge": found}, Limits())
+    assert problem.warning
