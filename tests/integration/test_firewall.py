@@ -62,7 +62,7 @@ for server in servers:
 print("ready", flush=True)
 threading.Event().wait()
 """
-# Sends a line, waits for the word to go on, sends another.
+# Sends a line, waits for a line, sends another.
 TALK = """
 import socket, sys
 talk = socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=5, source_address=(sys.argv[3], 0))

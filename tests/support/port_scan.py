@@ -69,8 +69,8 @@ def differences(
 ) -> list[str]:
     """A sentence for each port that is open and should not be, or the other way round.
 
-    `found` has the open ports of each host; `openings` is what the inventory opens there; `sources` are those of whoever
-    scanned. Of a range any port may be closed, since only some job may listen there.
+    `found` has the open ports of each host; `openings` is what the inventory opens there; `sources` are those of the
+    scanning address. Of a range any port may be closed, since only some job may listen there.
     """
     wanted = {*sources}
     said = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# Who may open a connection. The hosts of the inventory may reach each port of this table.
+# Sources of connections. The hosts of the inventory may reach each port of this table.
 CLUSTER = "cluster"
 CLIENTS = "clients"
 PAGES = "pages"
@@ -34,7 +34,7 @@ PORTS = (
     Port("cluster_ndb_management_port", "ndb_management"),
     Port("cluster_ndb_data_port", "ndb_data"),
     Port("cluster_ndb_sql_port", "ndb_sql"),
-    # It knows no passwords: clients from outside name a HiveServer2 in their URL, and do not look for one here.
+    # It has no passwords: clients from outside name a HiveServer2 in their URL, and do not look for one here.
     Port("cluster_zookeeper_client_port", "zookeeper"),
     Port("cluster_zookeeper_peer_port", "zookeeper", several=True),
     Port("cluster_zookeeper_election_port", "zookeeper", several=True),

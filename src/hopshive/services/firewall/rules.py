@@ -204,5 +204,5 @@ def _input(openings: Sequence[Opening]) -> Iterable[str]:
 
 
 def _quoted(text: str) -> str:
-    """A comment for nft, which knows no escapes."""
+    """A comment for nft, which has no escapes."""
     return '"' + re.sub(r"[^ -!#-\[\]-~]", " ", text)[:_COMMENT] + '"'
