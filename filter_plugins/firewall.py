@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -20,6 +20,17 @@ def firewall_openings(
     return [asdict(one) for one in openings(values, host, groups)]
 
 
+def firewall_members(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """By host, the names and addresses from which it opens connections: cluster_address, and cluster_firewall_addresses."""
+    return {
+        host: [
+            str(hostvars[host].get("cluster_address", host)),
+            *map(str, hostvars[host].get("cluster_firewall_addresses", [])),
+        ]
+        for host in hosts
+    }
+
+
 class FilterModule:
     def filters(self) -> dict[str, Any]:
-        return {"firewall_openings": firewall_openings}
+        return {"firewall_members": firewall_members, "firewall_openings": firewall_openings}

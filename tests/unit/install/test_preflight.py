@@ -989,6 +989,7 @@ def test_a_host_is_asked_for_what_its_variables_name() -> None:
         "resolve": ["e.example.com", "master", "worker"],
         "users": {"hive": None, "spark": 7},
         "groups": ["hive", "spark", "hadoop", "warehouse"],
+        "firewall": False,
     }
 
 
