@@ -31,6 +31,15 @@ def firewall_members(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, A
     }
 
 
+def firewall_ports(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    """Each variable's name with its value."""
+    return dict(zip(names, values, strict=True))
+
+
 class FilterModule:
     def filters(self) -> dict[str, Any]:
-        return {"firewall_members": firewall_members, "firewall_openings": firewall_openings}
+        return {
+            "firewall_members": firewall_members,
+            "firewall_openings": firewall_openings,
+            "firewall_ports": firewall_ports,
+        }

@@ -23,7 +23,8 @@ PLAY = """
     - ansible.builtin.copy:
         dest: "DIRECTORY/{{ inventory_hostname }}.json"
         content: "{{ {'groups': group_names, 'members': __firewall_members, 'networks': __firewall_networks,
-          'unit': __firewall_unit, 'ports': __firewall_ports, 'openings': __firewall_ports | firewall_openings(inventory_hostname, groups)} | to_json }}"
+          'unit': __firewall_unit, 'ports': __firewall_ports,
+          'openings': __firewall_ports | firewall_openings(inventory_hostname, groups)} | to_json }}"
 """
 
 
