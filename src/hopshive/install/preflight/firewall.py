@@ -37,7 +37,7 @@ def check_firewall(inventory: Inventory) -> Iterator[Problem]:
             try:
                 render(Rules({}, networks, (), (), extra=extra if source == SOURCES[0] else ()))
             except RuleError as error:
-                findings.append((str(error).replace("{", "{{").replace("}", "}}") + " (for {hosts})", host))
+                findings.append((f"{error} (for {{hosts}})", host))
         rollback = variables.number("cluster_firewall_rollback")
         if rollback is not None and rollback < LEAST_ROLLBACK:
             findings.append(
