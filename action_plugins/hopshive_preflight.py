@@ -71,6 +71,7 @@ NEEDED = {
     **{role: {variable} for role, variable in IDS.items()},
     "resourcemanager": {IDS["resourcemanager"], "resourcemanager_queues"},
     "server2": {
+        "server2_authentication",
         "server2_compaction_queue",
         "server2_compactor_workers",
         "server2_tez_queues",

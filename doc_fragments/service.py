@@ -25,7 +25,7 @@ options:
   authority:
     description: >-
       A file of certificates that the service's own is verified against. Without it, a metastore, a HiveServer2, a database
-      and a cleaner are asked without TLS, and V(kind=login) with the certificates of the operating system.
+      and a cleaner are asked without TLS, V(kind=login) and V(kind=gateway) with the certificates of the operating system.
     type: path
   login_user:
     description:

@@ -15,7 +15,7 @@ description:
     NameNode: out of safe mode. DataNode: up, and live for the NameNode. ResourceManager: started. NodeManager: healthy,
     and running for the ResourceManager. Metastore: Thrift C(get_catalogs), so its database answers as well. HiveServer2: a
     session, and with O(statement) a statement. Cleaner: it leads and can do its work, or waits. Login service: it reaches
-    its database and its back end."
+    its database and its back end. Gateway: it refuses a client without a certificate."
   - "V(kind=datanode_leaving) and V(kind=nodemanager_leaving): with O(host) and O(port) of its data or RPC port, that the
     NameNode or the ResourceManager has decommissioned it."
   - An answer that waiting cannot better, such as a refused login, fails at once.
@@ -47,6 +47,7 @@ options:
       - server2
       - cleaner
       - login
+      - gateway
   port:
     description:
       - Where it listens; of the daemons of HDFS and YARN that is the HTTP port.
@@ -121,7 +122,7 @@ RETURN = r"""
 facts:
   description:
     - What the service said of itself.
-    - C(version) of all but NameNode, cleaner and login service; C(mode) of ZooKeeper; C(state), which is active or standby,
+    - C(version) of all but NameNode, cleaner, login service and gateway; C(mode) of ZooKeeper; C(state), which is active or standby,
       of NameNode and ResourceManager, leading or standby of the cleaner, with its C(epoch); C(live_datanodes) of the
       NameNode; C(name) of DataNode and NodeManager; C(catalogs) of the metastore; C(rows) of a statement; C(keys) of the
       login service, whose tokens it accepts.
@@ -168,6 +169,7 @@ def main() -> None:
                     "server2",
                     "cleaner",
                     "login",
+                    "gateway",
                 ],
             },
             **SERVICE,

@@ -15,6 +15,9 @@ VARIABLES: dict[str, Any] = {
     "cluster_cleaner_db_password": PASSWORD,
     "cluster_login_db_password": PASSWORD,
     "login_sealing_key": f"{PASSWORD}, and more of it",
+    "server2_authentication": "login",
+    "server2_check_password": f"{PASSWORD}, and more of it",
+    "cluster_gateway_secret": f"{PASSWORD}, and more of it",
     "login_people": {"alice": {"account": "alice", "password": "$argon2id$"}},
     "cluster_nodemanager_memory_mb": 2048,
     # Ports that nothing on a developer's machine holds.

@@ -106,6 +106,17 @@ COMPONENTS: Mapping[str, Component] = {
         ),
         Component("server2", "hive-server2", beside=("hive-server2-watchdog",)),
         Component(
+            "gateway",
+            "hopshive-gateway",
+            required=False,
+            paths=(
+                "/etc/hopshive-gateway",
+                "/etc/systemd/system/hopshive-gateway-refresh.path",
+                "/etc/systemd/system/hopshive-gateway-refresh.service",
+                "/etc/systemd/system/hopshive-gateway-refresh.timer",
+            ),
+        ),
+        Component(
             "client",
             required=False,
             launchers=(

@@ -32,6 +32,7 @@ RESERVED = (
     "hdfs",
     "hive",
     "hopshive",
+    "hopshive-gateway",
     "hopshive-login",
     "mapred",
     "mysql",

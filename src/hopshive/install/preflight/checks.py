@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from hopshive.install.preflight.database import PASSWORDS, check_database, check_drivers, check_password
 from hopshive.install.preflight.firewall import check_firewall
+from hopshive.install.preflight.gateway import check_gateway
 from hopshive.install.preflight.inventory import Inventory
 from hopshive.install.preflight.login import check_login
 from hopshive.install.preflight.placement import check_addresses, check_groups, check_ids, check_placement, check_ports
@@ -47,6 +48,7 @@ def check_inventory(
         *check_users(inventory),
         *check_login(inventory),
         *check_tls(inventory),
+        *check_gateway(inventory),
         *check_spark(inventory),
         *check_files(inventory),
         *check_names(inventory, types, renamed),

@@ -18,12 +18,17 @@ PASSWORDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "cluster_cleaner_db_password": ("cluster_cleaner_db_user", ("mariadb", "ndb_sql", "cleaner")),
     "cluster_login_db_password": ("cluster_login_db_user", ("mariadb", "ndb_sql", "login")),
     "login_sealing_key": ("cluster_login_db_user", ("login",)),
+    "cluster_gateway_secret": ("cluster_login_db_user", ("login", "gateway")),
 }
 # The component whose password it is: an inventory without one needs no such password.
-OPTIONAL: Mapping[str, str] = {"cluster_login_db_password": "login", "login_sealing_key": "login"}
+OPTIONAL: Mapping[str, str] = {
+    "cluster_login_db_password": "login",
+    "login_sealing_key": "login",
+    "cluster_gateway_secret": "gateway",
+}
 PASSWORD_LENGTH = 12
 # Of secrets that keys are made of.
-LENGTHS: Mapping[str, int] = {"login_sealing_key": 32}
+LENGTHS: Mapping[str, int] = {"login_sealing_key": 32, "cluster_gateway_secret": 32}
 # Kinds of the metastore's database, with the components that each needs.
 DATABASES: Mapping[str, tuple[str, ...]] = {"mariadb": ("mariadb",), "ndb": ("ndb_management", "ndb_data", "ndb_sql")}
 # Words from examples. Digits and signs around them do not make a password strong.

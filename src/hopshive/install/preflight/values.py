@@ -18,6 +18,12 @@ RANGES: Mapping[str, tuple[float, float]] = {
             "cluster_rpc_timeout_ms",
             "common_limits_nofile",
             "datanode_transfer_threads",
+            "gateway_body_mb",
+            "gateway_login_timeout",
+            "gateway_request_timeout",
+            "gateway_requests",
+            "gateway_requests_per_client",
+            "gateway_verify_depth",
             "mariadb_max_connections",
             "namenode_handlers",
             "ndb_data_id",
@@ -38,6 +44,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     ),
     # A service without rights of root opens no port below.
     "cluster_login_port": (1024, 65535),
+    "cluster_gateway_port": (1024, 65535),
     "zookeeper_id": (1, 255),
 }
 # The smallest preflight_memory_ratio. With 0, all of a host's memory would count as none.

@@ -56,6 +56,7 @@ SHARED = frozenset(
         "cluster_inode_table",
         "cluster_login_db_user",
         "cluster_login_port",
+        "cluster_server2_thrift_http_port",
         "cluster_metastore_database",
         "cluster_metastore_database_user",
         "cluster_name",

@@ -1,4 +1,4 @@
-"""hopshive's own services: the daemon, over its metrics, and the login service."""
+"""hopshive's own services: the daemon, over its metrics, the login service, and the gateway."""
 
 from __future__ import annotations
 
@@ -37,6 +37,17 @@ def ask_login(target: Target, timeout: float) -> Facts:
         return {"keys": len(found["keys"])}
     except (ValueError, TypeError, KeyError):
         raise WrongAnswer("it has no public keys: something else listens there") from None
+
+
+def ask_gateway(target: Target, timeout: float) -> Facts:
+    """A refusal for want of a client certificate, by a port whose own certificate is right."""
+    try:
+        found = json.loads(fetch(f"https://{target.place}/", timeout, authority=target.authority, status=401))
+        if found["error"] == "certificate":
+            return {}
+    except (ValueError, TypeError, KeyError):
+        pass
+    raise WrongAnswer("it does not ask for a client certificate as a gateway does: something else listens there")
 
 
 def _metrics(base: str, timeout: float, authority: str) -> dict[str, float]:

@@ -23,8 +23,8 @@ def fetch_json(url: str, timeout: float, authority: str = "") -> Any:
         raise NoAnswer(f"{url} answered with something that is not JSON") from None
 
 
-def fetch(url: str, timeout: float, accept: str = "*/*", authority: str = "") -> bytes:
-    """The content at a URL; raises NoAnswer unless the status is 200.
+def fetch(url: str, timeout: float, accept: str = "*/*", authority: str = "", status: int = 200) -> bytes:
+    """The content at a URL; raises NoAnswer unless the status is `status`.
 
     Over HTTPS the server is verified against the certificates of the file `authority`, or those of the system.
     """
@@ -51,7 +51,7 @@ def fetch(url: str, timeout: float, accept: str = "*/*", authority: str = "") ->
         raise NoAnswer(reason(error)) from None
     finally:
         connection.close()
-    if response.status != 200:
+    if response.status != status:
         # A service that says why says it in its first line.
         said = body.decode(errors="replace").strip().splitlines() if response.status == 503 else []
         more = f": {said[0][:LONGEST]}" if said and response.headers.get_content_type() == "text/plain" else ""

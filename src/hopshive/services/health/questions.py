@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hopshive.services.components import COMPONENTS
 from hopshive.services.health.answer import ATTEMPT_TIMEOUT, POLL, Answer, Facts, NoAnswer, Target, WrongAnswer
-from hopshive.services.health.daemon import ask_cleaner, ask_login
+from hopshive.services.health.daemon import ask_cleaner, ask_gateway, ask_login
 from hopshive.services.health.hadoop import (
     ask_datanode,
     ask_datanode_leaving,
@@ -53,6 +53,7 @@ QUESTIONS: Mapping[str, Question] = {
     "metastore": Question(ask_metastore, "get_catalogs, over Thrift", 9083),
     "cleaner": Question(ask_cleaner, "/metrics", 9853),
     "login": Question(ask_login, "/healthz, over HTTPS", 9443),
+    "gateway": Question(ask_gateway, "a refusal without a client certificate", 10443),
     "server2": Question(ask_server2, "a session, over Thrift", 10000),
 }
 

@@ -8,7 +8,8 @@ API, JSON over HTTPS (TLS 1.2 or later):
   POST /v1/login    {name, password, code?, database?} -> {user, account, project, role, token, expires_in}
                     A token stands for the password: of this service, or of the site's identity provider.
   POST /v1/revoke   Authorization: Bearer; refuses all tokens of that person issued so far, or {name} for an operator.
-  GET  /v1/session  for the gateway: the subject of a client certificate -> X-Hopshive-User, X-Hopshive-Token.
+  GET  /v1/session  for the gateway: the subject of a client certificate -> X-Hopshive-User, X-Hopshive-Token, and
+                    X-Hopshive-Authorization, which is HTTP Basic of account and token.
   GET  /.well-known/jwks.json   /healthz   /metrics
 Errors are {error, message}: refused 401, not_a_member 403, limited 429 with Retry-After, unavailable 503, malformed 400.
 

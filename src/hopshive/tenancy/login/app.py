@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from hopshive.tenancy.login.codes import is_code
 from hopshive.tenancy.login.errors import Denied, Limited, LoginError, Malformed
-from hopshive.tenancy.login.gateway import ANSWER, require_gateway, user_of
+from hopshive.tenancy.login.gateway import ANSWER, AUTHORIZATION, TOKEN, USER, basic, require_gateway, user_of
 from hopshive.tenancy.login.service import Asked
 from hopshive.tenancy.login.tokens import refused
 
@@ -114,7 +114,8 @@ class LoginApp:
         project, account = user_of(settings, request.headers.get("x-hopshive-subject", ""))
         database = request.headers.get("x-hopshive-database", "")
         granted = await self._service.session(project, account, database, self._address(request))
-        return Response(headers={**_NO_STORE, "X-Hopshive-User": granted.user, "X-Hopshive-Token": granted.token})
+        found = {USER: granted.user, TOKEN: granted.token, AUTHORIZATION: basic(granted.account, granted.token)}
+        return Response(headers={**_NO_STORE, **found})
 
     async def _keys(self, _: Request) -> Response:
         published = self._service.ring.jwks(self._clock.now())

@@ -51,6 +51,10 @@ _ATTRIBUTES = {"CN": NameOID.COMMON_NAME, "UID": NameOID.USER_ID}
 LONGEST = 1000
 # The header with the JSON of an error.
 ANSWER = "X-Hopshive-Answer"
+# The headers of a session that is granted: the user, the token, and what a HiveServer2 in HTTP mode takes as Authorization.
+USER = "X-Hopshive-User"
+TOKEN = "X-Hopshive-Token"
+AUTHORIZATION = "X-Hopshive-Authorization"
 # nginx writes a subject with OpenSSL's names, of which RFC 4514 knows a few.
 _OPENSSL_NAMES = {
     "businessCategory": NameOID.BUSINESS_CATEGORY,
@@ -103,6 +107,11 @@ def user_of(settings: Gateway, subject: str) -> tuple[str, str]:
         return parts(str(found[0].value))
     except BadName:
         raise Denied("a certificate whose subject is no user", "The certificate names no user.") from None
+
+
+def basic(name: str, token: str) -> str:
+    """HTTP Basic of an account and its token: nginx has no base64 of its own."""
+    return "Basic " + base64.b64encode(f"{name}:{token}".encode()).decode()
 
 
 def _password(authorization: str) -> str:

@@ -46,6 +46,18 @@ def test_a_certificate_gets_user_and_token(site: LoginSite) -> None:
     assert told.json()["user"] == "sales__alice"
 
 
+@pytest.mark.parametrize("subject", ["CN=sales__alice", "CN=alice"])
+def test_the_answer_has_the_login_of_a_hiveserver2_ready(site: LoginSite, subject: str) -> None:
+    """HTTP Basic of account and token: HiveServer2 gives both to the service, with the database of the session."""
+    site.join("sales", "alice")
+    found = session(site, subject)
+    scheme, _, encoded = found.headers["x-hopshive-authorization"].partition(" ")
+    name, _, password = base64.b64decode(encoded).decode().partition(":")
+    assert (scheme, name, password) == ("Basic", "alice", found.headers["x-hopshive-token"])
+    body = {"name": name, "password": password, "database": "sales"}
+    assert site.visit(lambda ask: ask("POST", "/v1/login", body=body)).json()["user"] == "sales__alice"
+
+
 @pytest.mark.parametrize("secret", ["", "wrong", GATEWAY[:-1], GATEWAY + " "])
 def test_a_caller_without_the_secret_is_no_gateway(site: LoginSite, secret: str) -> None:
     found = session(site, "CN=alice", secret=secret)

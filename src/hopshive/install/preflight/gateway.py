@@ -1,0 +1,50 @@
+"""Checks of the gateway in an inventory: what it cannot work without."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hopshive.install.preflight.problem import Problem, listed, merged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hopshive.install.preflight.inventory import Inventory
+
+GROUP = "gateway"
+# The user that nginx runs as.
+USER = "hopshive-gateway"
+
+
+def check_gateway(inventory: Inventory) -> Iterator[Problem]:
+    """The gateway has login services to ask, HiveServer2s that want a login, and a user to run as."""
+    hosts = inventory.members(GROUP)
+    if not hosts:
+        return
+    if not inventory.members("login"):
+        yield Problem(
+            f"The group gateway has hosts ({listed(hosts)}), but login has none: a gateway asks a login service for the token of"
+            " each client, so name a host in the group login"
+        )
+    open_ones = [
+        host
+        for host in inventory.members("server2")
+        if inventory.hosts[host].values.get("server2_authentication", "none") != "login"
+    ]
+    yield from merged(
+        (
+            (
+                "server2_authentication is not login for {hosts}, but the group gateway has hosts: HiveServer2 would believe"
+                " every name over HTTP too, so set it to login",
+                host,
+            )
+            for host in open_ones
+        ),
+        inventory.members("server2"),
+    )
+    findings = []
+    for host in hosts:
+        users = inventory.hosts[host].values.get("cluster_users")
+        if inventory.hosts[host].true("cluster_manage_users") and isinstance(users, dict) and USER not in users:
+            findings.append((f"cluster_users lacks {USER} (for {{hosts}}): name all users in it", host))
+    yield from merged(findings, hosts)
