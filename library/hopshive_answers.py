@@ -122,8 +122,8 @@ RETURN = r"""
 facts:
   description:
     - What the service said of itself.
-    - C(version) of all but NameNode, cleaner, login service and gateway; C(mode) of ZooKeeper; C(state), which is active or standby,
-      of NameNode and ResourceManager, leading or standby of the cleaner, with its C(epoch); C(live_datanodes) of the
+    - C(version) of all but NameNode, cleaner, login service and gateway; C(mode) of ZooKeeper; C(state), which is active
+      or standby, of NameNode and ResourceManager, leading or standby of the cleaner, with its C(epoch); C(live_datanodes) of the
       NameNode; C(name) of DataNode and NodeManager; C(catalogs) of the metastore; C(rows) of a statement; C(keys) of the
       login service, whose tokens it accepts.
   returned: success

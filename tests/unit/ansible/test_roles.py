@@ -37,6 +37,7 @@ WITHOUT_CLUSTER = {"cluster", "preflight", "artifacts", "controller", "lab"}
 NO_DEFAULT = {
     "cluster_metastore_database_password",
     "cluster_cleaner_db_password",
+    "cluster_gateway_secret",
     "cluster_login_db_password",
     "login_sealing_key",
     "server2_check_password",

@@ -53,7 +53,7 @@ LONGEST = 1000
 ANSWER = "X-Hopshive-Answer"
 # The headers of a session that is granted: the user, the token, and what a HiveServer2 in HTTP mode takes as Authorization.
 USER = "X-Hopshive-User"
-TOKEN = "X-Hopshive-Token"
+TOKEN = "X-Hopshive-Token"  # noqa: S105 - the name of a header
 AUTHORIZATION = "X-Hopshive-Authorization"
 # nginx writes a subject with OpenSSL's names, of which RFC 4514 knows a few.
 _OPENSSL_NAMES = {
