@@ -70,15 +70,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        begins = body[:40].decode(errors="replace")
         told = {
             "path": self.path,
             "headers": {name.lower(): value for name, value in self.headers.items()},
             "sha256": hashlib.sha256(body).hexdigest(),
-            "begins": body[:40].decode(errors="replace"),
+            "begins": begins,
         }
         with _LOCK, Path(sys.argv[5]).open("a") as file:
             file.write(json.dumps(told) + "\n")
-        status, words = 200, told["begins"].split()
+        status, words = 200, begins.split()
         match words[:1]:
             case ["wait"]:
                 time.sleep(float(words[1]))

@@ -227,7 +227,9 @@ def test_a_zookeeper_quorum_is_odd(hosts: int, good: bool) -> None:
 @pytest.mark.parametrize("password", PASSWORDS)
 def test_a_missing_password_names_variable_and_vault(password: str) -> None:
     # Those of the login service are wanted where there is one.
-    placed = with_login(**{password: None}) if password in OPTIONAL else inventory(given={"all": {password: None}})
+    placed = inventory(given={"all": {password: None}})
+    if password in OPTIONAL:
+        placed = (with_gateway if OPTIONAL[password] == "gateway" else with_login)(**{password: None})
     text = only_error(placed)
     assert f"{password} is not set" in text
     assert "inventories/prod/group_vars/all/vault.yml (ansible-vault" in text
@@ -638,6 +640,38 @@ def test_the_user_of_the_login_service_is_wanted_where_there_is_one() -> None:
     users = {"cluster_users": {"hive": {"uid": 1513}, "hopshive-login": {"uid": 1519}}}
     assert questions(inventory(given={"all": users}), "edge")["users"] == {"hive": 1513}
     assert questions(with_login(**users), "edge")["users"] == {"hive": 1513, "hopshive-login": 1519}
+
+
+def with_gateway(**given: Any) -> Inventory:
+    users = {name: {"uid": 1} for name in (*SERVICE_USERS, "hopshive-login", "hopshive-gateway")}
+    values = {
+        "login_sealing_key": SEALING,
+        "login_people": PEOPLE,
+        "cluster_gateway_secret": SEALING,
+        "cluster_users": users,
+        "server2_authentication": "login",
+    }
+    return inventory({"login": given.pop("login", ("edge",)), "gateway": ("edge",)}, {"all": {**values, **given}})
+
+
+def test_a_gateway_has_what_it_needs() -> None:
+    assert errors(with_gateway()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"login": ()}, "The group gateway has hosts (edge), but login has none"),
+        ({"server2_authentication": "none"}, "server2_authentication is not login for host edge"),
+        (
+            {"cluster_users": {name: {"uid": 1} for name in (*SERVICE_USERS, "hopshive-login")}},
+            "cluster_users lacks hopshive-gateway (for host edge)",
+        ),
+        ({"cluster_gateway_secret": GOOD_PASSWORD}, "cluster_gateway_secret has 17 characters, fewer than 32"),
+    ],
+)
+def test_what_a_gateway_lacks_is_named(given: dict[str, Any], said: str) -> None:
+    assert said in only_error(with_gateway(**given))
 
 
 def test_another_back_end_needs_no_people() -> None:

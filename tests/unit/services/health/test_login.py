@@ -1,4 +1,4 @@
-"""Whether a login service answers, over HTTPS that is verified."""
+"""Whether a login service or a gateway answers, over HTTPS that is verified."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopshive.services.health import NoAnswer, Target, WrongAnswer
-from hopshive.services.health.daemon import ask_login
+from hopshive.services.health.daemon import ask_gateway, ask_login
 from tests.support.login_platform import Handler, served
 
 if TYPE_CHECKING:
@@ -69,3 +69,19 @@ def test_a_certificate_of_another_authority_is_refused(service: Service, tmp_pat
         ask_login(target(service, ""), 5)
     with pytest.raises(WrongAnswer, match=r"ca\.pem is no file of certificates: no such file"):
         ask_login(target(service, str(tmp_path / "ca.pem")), 5)
+
+
+def test_a_gateway_refuses_who_has_no_certificate(service: Service, authority: Authority) -> None:
+    service.pages["/"] = (401, json.dumps({"error": "certificate", "message": "The gateway wants one."}))
+    assert ask_gateway(target(service, str(authority.path)), 5) == {}
+
+
+def test_another_service_is_no_gateway(service: Service, authority: Authority) -> None:
+    for text in ("<html>", "[]", "{}", '{"error": "refused"}'):
+        service.pages["/"] = (401, text)
+        with pytest.raises(WrongAnswer, match="does not ask for a client certificate"):
+            ask_gateway(target(service, str(authority.path)), 5)
+    # It would let anyone in.
+    service.pages["/"] = (200, "welcome")
+    with pytest.raises(NoAnswer, match="answered 200"):
+        ask_gateway(target(service, str(authority.path)), 5)
