@@ -174,7 +174,8 @@ def run_gateway(
     started = made.refresh("start")
     assert started.returncode == 0, started.stderr
     with running([str(launcher), "-c", str(directory / "nginx.conf")], made.log, {}) as process:
-        wait_until((directory / "r/nginx.pid").exists, "nginx", made.log)
+        # The file is there, empty, since the configuration was tried.
+        wait_until(lambda: (directory / "r/nginx.pid").stat().st_size > 0, "nginx", made.log)
         yield made
         process.terminate()
         process.wait(15)
