@@ -102,7 +102,6 @@ public final class PolicyHook extends AbstractSemanticAnalyzerHook implements Ex
         Configuration conf = hook.getConf();
         String user = SessionState.getUserFromAuthenticator();
         ColumnAccessInfo read = hook.getQueryPlan().getColumnAccessInfo();
-        org.slf4j.LoggerFactory.getLogger(PolicyHook.class).info("HOOK {} {}", hook.getQueryPlan().getQueryString(), read == null ? null : read.getTableToColumnAllAccessMap());
         if (read == null || PolicyFile.isAdministrator(conf, user)) {
             return;
         }
