@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ansible.errors import AnsibleFilterError
 
 from hopshive.config import ConfigError
+from hopshive.tenancy import policy
 from hopshive.tenancy.projects import read
 
 if TYPE_CHECKING:
@@ -39,6 +40,15 @@ def project_users(projects: Mapping[str, Any]) -> list[dict[str, Any]]:
         for project in _read(projects).values()
         for user, number in project.users.items()
     ]
+
+
+def policy_json(text: str, place: str, projects: Mapping[str, Any]) -> str:
+    """A policy of rows and columns, in YAML, as HiveServer2 reads it. `place` names the file in messages."""
+    members = {name: list(project.users) for name, project in _read(projects).items()}
+    try:
+        return policy.render(policy.read(text, place, members or None))
+    except ConfigError as error:
+        raise AnsibleFilterError(str(error)) from error
 
 
 def unlike_users(
@@ -76,6 +86,7 @@ class FilterModule:
     def filters(self) -> dict[str, Any]:
         return {
             "former_users": former_users,
+            "policy_json": policy_json,
             "project_groups": project_groups,
             "project_users": project_users,
             "unlike_users": unlike_users,

@@ -311,7 +311,7 @@ def test_a_view_holds_no_mask_of_its_maker(warehouse: Warehouse) -> None:
         ("SET hive.security.authorization.enabled=false", "Cannot modify hive.security.authorization.enabled"),
         ("SET hive.exec.pre.hooks=", "Cannot modify hive.exec.pre.hooks"),
         ("SET hive.semantic.analyzer.hook=", "Cannot modify hive.semantic.analyzer.hook"),
-        ("CREATE TEMPORARY MACRO sha2(s STRING, n INT) s", "ADMIN PRIVILEGE"),
+        ("CREATE TEMPORARY MACRO sha2(s STRING, n INT) concat(s, n)", "ADMIN PRIVILEGE"),
         ("CREATE TEMPORARY FUNCTION sha2 AS 'org.apache.hadoop.hive.ql.udf.UDFHex'", "ADMIN PRIVILEGE"),
     ],
 )

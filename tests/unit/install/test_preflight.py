@@ -31,6 +31,7 @@ from hopshive.services.components import COMPONENTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 GOOD_PASSWORD = "kXw2-unguessed-91"
 PASSWORD = "cluster_metastore_database_password"
@@ -66,6 +67,7 @@ TYPES = {
     **{name: KINDS[type(value)] for name, value in DEFAULTS.items()},
     **dict.fromkeys(PASSWORDS, "str"),
     "cluster_address": "str",
+    "cluster_hive_administrators": "list",
 }
 PLACEMENT = {
     "mariadb": ("master",),
@@ -676,6 +678,33 @@ def test_what_a_gateway_lacks_is_named(given: dict[str, Any], said: str) -> None
 
 def test_another_back_end_needs_no_people() -> None:
     assert errors(with_login(login_people={}, login_backend="ldap")) == []
+
+
+RULE = "rules:\n- {name: all, tables: [a.b], refused: [c]}\n"
+
+
+def test_a_policy_that_can_be_used_is_accepted(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yml"
+    file.write_text(RULE)
+    values = {"server2_authorization": "sql", "server2_policy": str(file), "cluster_hive_administrators": ["ann"]}
+    assert errors(inventory({"server2": ("edge",)}, {"all": values})) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "said"),
+    [
+        (RULE, {"cluster_hive_administrators": []}, "cluster_hive_administrators is empty, so nobody could grant"),
+        (RULE, {"server2_authorization": "storage"}, "server2_policy names a policy, but nothing enforces it"),
+        (RULE.replace("a.b", "b"), {}, "policy.yml: rule 1 (all): tables: 'b' is no database.table"),
+        (RULE.replace("refused", "refuse"), {}, "refuse is unknown. Did you mean refused?"),
+        (RULE, {"server2_policy": "/nowhere/policy.yml"}, "server2_policy: /nowhere/policy.yml cannot be read"),
+    ],
+)
+def test_a_policy_that_cannot_be_used_is_named(tmp_path: Path, text: str, given: dict[str, Any], said: str) -> None:
+    file = tmp_path / "policy.yml"
+    file.write_text(text)
+    values = {"server2_authorization": "sql", "server2_policy": str(file), "cluster_hive_administrators": ["ann"]}
+    assert said in only_error(inventory({"server2": ("edge",)}, {"all": values | given}))
 
 
 def test_a_number_in_quotes_is_a_number() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from hopshive.install.preflight.authorization import check_authorization
 from hopshive.install.preflight.database import PASSWORDS, check_database, check_drivers, check_password
 from hopshive.install.preflight.firewall import check_firewall
 from hopshive.install.preflight.gateway import check_gateway
@@ -49,6 +50,7 @@ def check_inventory(
         *check_login(inventory),
         *check_tls(inventory),
         *check_gateway(inventory),
+        *check_authorization(inventory),
         *check_spark(inventory),
         *check_files(inventory),
         *check_names(inventory, types, renamed),
