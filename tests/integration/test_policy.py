@@ -84,7 +84,7 @@ class Warehouse:
 
     def session(self, user: str, *statements: str) -> HiveSession:
         """A session in the database, after these statements."""
-        session = HiveSession("127.0.0.1", self.port, user, password="x")  # noqa: S106 - of nobody
+        session = HiveSession("127.0.0.1", self.port, user, password="x")
         # Local tasks of map joins need a JVM of their own.
         for statement in ("SET hive.auto.convert.join=false", "USE sales", *statements):
             session.execute(statement)
@@ -137,7 +137,9 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
         metastore = stack.enter_context(rig.metastore("policy"))
         argv = ["java", "-cp", ":".join([str(rig.hdfs.conf), *hadoop_classpath(rig.hadoop)])]
         for command in (["-mkdir", "-p", "/warehouse/managed", "/warehouse/external", "/scratch", "/tmp"],):
-            subprocess.run([*argv, "org.apache.hadoop.fs.FsShell", *command], env=rig.environment(rig.hdfs.conf), check=True)
+            subprocess.run(
+                [*argv, "org.apache.hadoop.fs.FsShell", *command], env=rig.environment(rig.hdfs.conf), check=True
+            )
         port = free_port()
         conf = rig.site("policy", metastore, port)
         add_properties(conf, PROPERTIES | {"hopshive.policy.file": file})
@@ -179,7 +181,15 @@ PROPERTIES: dict[str, object] = {
     "hive.query.results.cache.enabled": "true",
 }
 REFUSED = "You may not read the column salary of sales.patients: the rule patients of the policy refuses it."
-MASKED = (1, "Ann", "xxxxx6789", "1980-01-01", "d0f631ca1ddba8db3bcfcb9e057cdc98d0379f1bee00e75a545147a27dadd982", 10, "eu")
+MASKED = (
+    1,
+    "Ann",
+    "xxxxx6789",
+    "1980-01-01",
+    "d0f631ca1ddba8db3bcfcb9e057cdc98d0379f1bee00e75a545147a27dadd982",
+    10,
+    "eu",
+)
 COLUMNS = "id, name, ssn, born, code, visits, region"
 
 
@@ -327,7 +337,7 @@ def test_a_prepared_query_is_not_kept_over_a_change(warehouse: Warehouse) -> Non
 def test_an_owner_does_not_take_a_table_out_of_its_rule(warehouse: Warehouse) -> None:
     session = warehouse.session(BOB, "CREATE TABLE patients_own (id INT, ssn STRING) STORED AS ORC")
     for statement in ("RENAME TO free", "CHANGE ssn open STRING", "SET TBLPROPERTIES ('a'='b')"):
-        with pytest.raises(HiveError, match="is refused on sales.patients_own: the rule patients"):
+        with pytest.raises(HiveError, match=r"is refused on sales\.patients_own: the rule patients"):
             session.execute(f"ALTER TABLE patients_own {statement}")
     session.close()
 
@@ -374,8 +384,14 @@ def test_a_change_counts_from_the_next_statement_on(warehouse: Warehouse) -> Non
         ('{"version": 2, "rules": []}', "the version is 2"),
         ('{"version": 1, "rules": [], "more": 1}', "the policy: more is unknown"),
         ('{"version": 1, "rules": [{"name": "a", "tables": "b"}]}', "a: the rule has no filter"),
-        ('{"version": 1, "rules": [{"name": "a", "tables": "(", "refused": ["b"]}]}', "a: tables is no regular expression"),
-        ('{"version": 1, "rules": [{"name": "a", "tables": "b", "refused": ["c"]}]}', "a: to and except must name people"),
+        (
+            '{"version": 1, "rules": [{"name": "a", "tables": "(", "refused": ["b"]}]}',
+            "a: tables is no regular expression",
+        ),
+        (
+            '{"version": 1, "rules": [{"name": "a", "tables": "b", "refused": ["c"]}]}',
+            "a: to and except must name people",
+        ),
         (None, "the file is missing"),
     ],
 )
@@ -385,7 +401,12 @@ def test_a_broken_file_refuses_all_but_administrators(warehouse: Warehouse, cont
         warehouse.file.unlink()
     else:
         warehouse.write(content)
-    for statement in ("SELECT text FROM mine", "INSERT INTO mine VALUES (1, 'a')", "DESCRIBE mine", "SELECT ssn FROM every"):
+    for statement in (
+        "SELECT text FROM mine",
+        "INSERT INTO mine VALUES (1, 'a')",
+        "DESCRIBE mine",
+        "SELECT ssn FROM every",
+    ):
         with pytest.raises(HiveError, match="only administrators can run statements") as refused:
             bob.execute(statement)
         assert why in str(refused.value)

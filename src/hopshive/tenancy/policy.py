@@ -83,7 +83,7 @@ class Rule:
 class _Loader(yaml.SafeLoader):
     """Refuses a key that comes twice: the first one would be lost without a word."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         for key in keys:
             if keys.count(key) > 1:
@@ -193,7 +193,9 @@ def _masks(content: object, place: str) -> Iterator[tuple[str, str]]:
         elif isinstance(mask, str) and mask in MASKS:
             sql = MASKS[mask]
         else:
-            raise ConfigError(f"{where} is {mask!r}; it must be one of {', '.join(MASKS)}, or `sql:` with an expression.")
+            raise ConfigError(
+                f"{where} is {mask!r}; it must be one of {', '.join(MASKS)}, or `sql:` with an expression."
+            )
         yield column, sql.replace(COLUMN, f"`{column}`")
 
 

@@ -55,9 +55,10 @@ def test_rules_become_what_hiveserver2_reads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "matches"), [("sales.patients", True), ("sales.patients_2026", True), ("x.copies", True), ("sales.x", False)]
+    ("name", "matches"),
+    [("sales.patients", True), ("sales.patients_2026", True), ("x.copies", True), ("sales.x", False)],
 )
-def test_patterns_match_whole_names(name: str, matches: bool) -> None:  # noqa: FBT001
+def test_patterns_match_whole_names(name: str, matches: bool) -> None:
     (first, _) = json.loads(render(read(POLICY, "policy.yml")))["rules"]
     assert bool(re.fullmatch(first["tables"], name)) is matches
 
@@ -105,7 +106,10 @@ def test_what_is_wrong_is_named(settings: dict[str, object], message: str) -> No
         ("rules: []\nmore: 1", "policy.yml must hold `rules:`"),
         ("rules: [1]", "policy.yml: rule 1 must hold settings"),
         ("rules: [", "policy.yml is no YAML"),
-        ("rules:\n- {name: a, refused: [b], refused: [c], tables: [a.b]}", "policy.yml: line 2: refused is there twice"),
+        (
+            "rules:\n- {name: a, refused: [b], refused: [c], tables: [a.b]}",
+            "policy.yml: line 2: refused is there twice",
+        ),
         (
             "rules:\n- {name: a, refused: [b], tables: [a.b]}\n- {name: a, refused: [b], tables: [a.b]}",
             "policy.yml: two rules are called a",
