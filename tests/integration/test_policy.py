@@ -47,7 +47,10 @@ rules:
     tables: [sales.seen]
     masks: {name: nullify}
 """
-ROWS = "(1, 'Ann', '123456789', DATE'1980-05-06', 'c1', 17, 1000, 'eu'), (2, 'Bea', '987654321', DATE'1990-07-08', 'c2', 23, 2000, 'us')"
+ROWS = (
+    "(1, 'Ann', '123456789', DATE'1980-05-06', 'c1', 17, 1000, 'eu'), "
+    "(2, 'Bea', '987654321', DATE'1990-07-08', 'c2', 23, 2000, 'us')"
+)
 TABLES = [
     "SET ROLE admin",
     "CREATE DATABASE sales",
@@ -72,6 +75,29 @@ TABLES = [
 ]
 # Of a row of `patients`, what Bob must never see.
 SECRETS = ("123456789", "987654321", "Bea", "1980-05-06", "1000", "2000", "5000", "'us'")
+
+
+# What the role sets; the name of the session is taken as it comes, where the login service would prove it.
+PROPERTIES: dict[str, object] = {
+    "hive.security.authorization.enabled": "true",
+    "hive.security.authorization.manager": "hopshive.policy.PolicyAuthorizerFactory",
+    "hive.security.authenticator.manager": "org.apache.hadoop.hive.ql.security.SessionStateUserAuthenticator",
+    "hive.semantic.analyzer.hook": "hopshive.policy.PolicyHook",
+    "hive.exec.pre.hooks": "hopshive.policy.PolicyHook",
+    "hive.server2.builtin.udf.blacklist": "assert_true,assert_true_oom,in_file,java_method,reflect,reflect2",
+    # The role switches it off; a way around must not open when a site switches it on.
+    "hive.query.results.cache.enabled": "true",
+}
+
+
+class AdministeredRig(Rig):
+    """Its metastore and HiveServer2 know the administrator, and HiveServer2 compacts."""
+
+    def site(self, database: str, port: int, server2: int = 0) -> Path:
+        conf = super().site(database, port, server2)
+        compactor = {"hive.metastore.runworker.in": "hs2", "hive.compactor.worker.threads": 1}
+        add_properties(conf, {"hive.users.in.admin.role": ADMIN, **compactor})
+        return conf
 
 
 @dataclass(frozen=True)
@@ -132,14 +158,13 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     file = directory / "policy.json"
     file.write_text(render(read(POLICY, "policy.yml")))
     with ExitStack() as stack:
-        rig = Rig(directory, stack)
+        rig = AdministeredRig(directory, stack)
         stack.enter_context(rig.database("policy"))
         metastore = stack.enter_context(rig.metastore("policy"))
+        places = ["/warehouse/managed", "/warehouse/external", "/scratch", "/tmp"]  # noqa: S108 - of HDFS
         argv = ["java", "-cp", ":".join([str(rig.hdfs.conf), *hadoop_classpath(rig.hadoop)])]
-        for command in (["-mkdir", "-p", "/warehouse/managed", "/warehouse/external", "/scratch", "/tmp"],):
-            subprocess.run(
-                [*argv, "org.apache.hadoop.fs.FsShell", *command], env=rig.environment(rig.hdfs.conf), check=True
-            )
+        command = [*argv, "org.apache.hadoop.fs.FsShell", "-mkdir", "-p", *places]
+        subprocess.run(command, env=rig.environment(rig.hdfs.conf), check=True)
         port = free_port()
         conf = rig.site("policy", metastore, port)
         add_properties(conf, PROPERTIES | {"hopshive.policy.file": file})
@@ -168,18 +193,6 @@ def mended(warehouse: Warehouse) -> Iterator[None]:
     warehouse.write(render(read(POLICY, "policy.yml")))
 
 
-# What the role sets; the name of the session is taken as it comes, where the login service would prove it.
-PROPERTIES: dict[str, object] = {
-    "hive.security.authorization.enabled": "true",
-    "hive.security.authorization.manager": "hopshive.policy.PolicyAuthorizerFactory",
-    "hive.security.authenticator.manager": "org.apache.hadoop.hive.ql.security.SessionStateUserAuthenticator",
-    "hive.users.in.admin.role": ADMIN,
-    "hive.semantic.analyzer.hook": "hopshive.policy.PolicyHook",
-    "hive.exec.pre.hooks": "hopshive.policy.PolicyHook",
-    "hive.server2.builtin.udf.blacklist": "assert_true,assert_true_oom,in_file,java_method,reflect,reflect2",
-    # The role switches it off; a way around must not open when a site switches it on.
-    "hive.query.results.cache.enabled": "true",
-}
 REFUSED = "You may not read the column salary of sales.patients: the rule patients of the policy refuses it."
 MASKED = (
     1,
@@ -340,6 +353,20 @@ def test_an_owner_does_not_take_a_table_out_of_its_rule(warehouse: Warehouse) ->
         with pytest.raises(HiveError, match=r"is refused on sales\.patients_own: the rule patients"):
             session.execute(f"ALTER TABLE patients_own {statement}")
     session.close()
+
+
+def test_a_compaction_keeps_what_the_owner_does_not_see(warehouse: Warehouse) -> None:
+    table = "CREATE TABLE patients_kept (id INT, ssn STRING, region STRING) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
+    session = warehouse.session(BOB, table, "INSERT INTO patients_kept VALUES (1, '123456789', 'eu')")
+    session.execute("INSERT INTO patients_kept VALUES (2, '987654321', 'us')")
+    session.close()
+    everything = [(1, "123456789"), (2, "987654321")]
+    admin = warehouse.session(ADMIN, "ALTER TABLE patients_kept COMPACT 'major' AND WAIT")
+    states = [row[5] for row in admin.execute("SHOW COMPACTIONS") if row[2] == "patients_kept"]
+    assert states and set(states) <= {"ready for cleaning", "succeeded"}, states
+    assert admin.execute("SELECT id, ssn FROM patients_kept ORDER BY id") == everything
+    admin.close()
+    assert warehouse.rows(BOB, "SELECT id, ssn FROM patients_kept") == [(1, "xxxxx6789")]
 
 
 def test_a_result_in_the_cache_is_not_shown_to_others(warehouse: Warehouse) -> None:

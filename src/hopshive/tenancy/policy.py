@@ -1,7 +1,7 @@
 """The policy of a warehouse: which rows, columns and values of its tables people see, as a site writes it in YAML.
 
-A rule hides rows (`filter`), replaces values (`masks`) or refuses columns (`refused`) of the tables that its patterns match, for the
-people whom it names. HiveServer2 reads the policy as JSON (roles/server2/files/policy), which `render` writes.
+A rule hides rows (`filter`), replaces values (`masks`) or refuses columns (`refused`) of the tables that its patterns match, for
+the people whom it names. HiveServer2 reads the policy as JSON (roles/server2/files/policy), which `render` writes.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ class _Loader(yaml.SafeLoader):
 def read(text: str, place: str, members: Mapping[str, Collection[str]] | None = None) -> list[Rule]:
     """The rules of a policy, in their order.
 
-    `place` names the file in messages. `members`: users of each project; without it, names of people are checked for their form alone.
+    `place` names the file in messages. `members`: users of each project; without it, names of people are checked for their form
+    alone.
 
     Raises:
         ConfigError: something is wrong; the message names the file, the rule, and the table or column.
