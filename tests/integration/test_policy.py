@@ -258,6 +258,11 @@ def test_a_refused_column_is_read_in_no_way(warehouse: Warehouse, query: str) ->
         ("SELECT id FROM patients WHERE ssn LIKE '%6789'", [(1,)]),
         ("SELECT ssn, ROW__ID.writeid FROM patients", [("xxxxx6789", 1)]),
         ("SELECT ssn FROM patients TABLESAMPLE (100 PERCENT)", [("xxxxx6789",)]),
+        ("SELECT ssn FROM patients LATERAL VIEW explode(array(1)) x AS y", [("xxxxx6789",)]),
+        ("SELECT ssn FROM noop(ON patients PARTITION BY id)", [("xxxxx6789",)]),
+        ("SELECT (SELECT max(ssn) FROM patients)", [("xxxxx6789",)]),
+        ("SELECT max(ssn) OVER (PARTITION BY region) FROM patients", [("xxxxx6789",)]),
+        ("SELECT count(*) FROM patients GROUP BY region HAVING max(ssn) > (SELECT min(ssn) FROM patients)", []),
         ("SELECT count(*) FROM patients", [(1,)]),
         ("SELECT count(*) FROM patients WHERE region = 'us'", [(0,)]),
         ("SELECT min(id), max(id), max(ssn) FROM patients", [(1, 1, "xxxxx6789")]),
@@ -271,6 +276,20 @@ def test_each_way_to_a_row_passes_the_policy(
     warehouse: Warehouse, query: str, expected: list[tuple[object, ...]]
 ) -> None:
     assert warehouse.rows(BOB, query) == expected
+
+
+def test_a_name_of_with_does_not_stand_for_a_table_of_another_database(warehouse: Warehouse) -> None:
+    query = "WITH patients AS (SELECT 1 AS one) SELECT p.ssn FROM sales.patients p JOIN patients"
+    assert warehouse.rows(BOB, "USE default", query) == [("xxxxx6789",)]
+
+
+def test_a_materialized_cte_holds_masks(warehouse: Warehouse) -> None:
+    settings = (
+        "SET hive.optimize.cte.materialize.threshold=1",
+        "SET hive.optimize.cte.materialize.full.aggregate.only=false",
+    )
+    query = "WITH a AS (SELECT id, ssn FROM patients) SELECT x.ssn FROM a x JOIN a y ON x.id = y.id"
+    assert warehouse.rows(BOB, *settings, query) == [("xxxxx6789",)]
 
 
 @pytest.mark.parametrize("query", ["SELECT max(salary) FROM staff", "SELECT max(salary) FROM paid"])
@@ -320,6 +339,8 @@ def test_a_view_holds_no_mask_of_its_maker(warehouse: Warehouse) -> None:
             "WITH cannot give its name",
         ),
         ("WITH `sales.patients` AS (SELECT 1 AS one) SELECT ssn FROM sales.patients", "A name of WITH has no dot"),
+        ("WITH `Sales.Patients` (one) AS (SELECT 1) SELECT ssn FROM sales.patients", "A name of WITH has no dot"),
+        ("WITH Patients (one) AS (SELECT 1) SELECT * FROM patients", "WITH cannot give its name"),
         ("DESCRIBE FORMATTED patients salary", "statistics of its columns are refused"),
         ("DESCRIBE FORMATTED sales.staff Salary", "statistics of its columns are refused"),
         ("SHOW PARTITIONS patients", "SHOWPARTITIONS is refused on sales.patients"),
@@ -340,6 +361,19 @@ def test_a_view_holds_no_mask_of_its_maker(warehouse: Warehouse) -> None:
 )
 def test_a_way_around_is_refused(warehouse: Warehouse, statement: str, message: str) -> None:
     assert message in warehouse.refusal(BOB, statement)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id FROM patients GROUP BY id, (SELECT max(ssn) FROM patients)",
+        "SELECT id FROM patients ORDER BY (SELECT max(ssn) FROM patients)",
+        "SELECT id FROM patients SORT BY (SELECT max(ssn) FROM patients)",
+        "SELECT rank() OVER (ORDER BY (SELECT max(ssn) FROM patients)) FROM patients",
+    ],
+)
+def test_hive_plans_no_query_where_it_looks_for_no_table(warehouse: Warehouse, query: str) -> None:
+    assert "FAILED" in warehouse.refusal(BOB, query)
 
 
 def test_a_prepared_query_is_not_kept_over_a_change(warehouse: Warehouse) -> None:

@@ -25,33 +25,28 @@ import org.apache.hadoop.hive.ql.session.SessionState;
  * Properties: `hive.semantic.analyzer.hook` and `hive.exec.pre.hooks`.
  */
 public final class PolicyHook extends AbstractSemanticAnalyzerHook implements ExecuteWithHookContext {
-    /** Hive looks for tables in no part of a statement below these. */
-    private static final Set<Integer> UNSEEN = Set.of(
-        HiveParser.TOK_GROUPBY, HiveParser.TOK_ORDERBY, HiveParser.TOK_WINDOWSPEC, HiveParser.TOK_CLUSTERBY,
-        HiveParser.TOK_DISTRIBUTEBY, HiveParser.TOK_SORTBY);
-
     @Override
     public ASTNode preAnalyze(HiveSemanticAnalyzerHookContext context, ASTNode tree) throws SemanticException {
         Configuration conf = SessionState.getSessionConf();
         Set<String> names = new HashSet<>();
-        collect(tree, names, false);
+        collect(tree, names);
         String user = SessionState.getUserFromAuthenticator();
         if (!PolicyFile.isAdministrator(conf, user)) {
             for (String name : names) {
-                refuseShadow(context, conf, user, name);
+                refuseShadow(conf, user, name);
             }
-            refuseStatistics(context, conf, user, tree);
+            refuseStatistics(conf, user, tree);
         }
         return tree;
     }
 
     /** Collects the names that WITH gives. */
-    private static void collect(Tree node, Set<String> names, boolean unseen) throws SemanticException {
+    private static void collect(Tree node, Set<String> names) throws SemanticException {
         if (node.getType() == HiveParser.TOK_CTE) {
             for (int index = 0; index < node.getChildCount(); index++) {
-                Tree query = node.getChild(index);
-                String name = BaseSemanticAnalyzer.unescapeIdentifier(
-                    query.getChild(query.getChildCount() - 1).getText()).toLowerCase(Locale.ROOT);
+                // The children are the query, its name, and names of its columns, if there are any.
+                String name = BaseSemanticAnalyzer.unescapeIdentifier(node.getChild(index).getChild(1).getText())
+                    .toLowerCase(Locale.ROOT);
                 // For Hive, `a.b` in quotes is the table b of the database a then, and has no policy.
                 if (name.indexOf('.') >= 0) {
                     throw new SemanticException("A name of WITH has no dot: " + name + ". Choose another name.");
@@ -59,19 +54,13 @@ public final class PolicyHook extends AbstractSemanticAnalyzerHook implements Ex
                 names.add(name);
             }
         }
-        if (unseen && node.getType() == HiveParser.TOK_TABREF) {
-            throw new SemanticException(
-                "A query in GROUP BY, ORDER BY or a window is refused: the policy would not reach its tables. Join it instead.");
-        }
-        boolean below = unseen || UNSEEN.contains(node.getType());
         for (int index = 0; index < node.getChildCount(); index++) {
-            collect(node.getChild(index), names, below);
+            collect(node.getChild(index), names);
         }
     }
 
     /** Where WITH gives the name of a table, Hive takes that name in the whole statement for no table. */
-    private static void refuseShadow(HiveSemanticAnalyzerHookContext context, Configuration conf, String user, String name)
-            throws SemanticException {
+    private static void refuseShadow(Configuration conf, String user, String name) throws SemanticException {
         String database = SessionState.get().getCurrentDatabase();
         if (!limits(conf, user, database, name).isEmpty()) {
             throw new SemanticException("A part of " + database + "." + name
@@ -80,8 +69,7 @@ public final class PolicyHook extends AbstractSemanticAnalyzerHook implements Ex
     }
 
     /** Statistics of a column are its least and greatest value, of all rows. */
-    private static void refuseStatistics(HiveSemanticAnalyzerHookContext context, Configuration conf, String user, ASTNode tree)
-            throws SemanticException {
+    private static void refuseStatistics(Configuration conf, String user, ASTNode tree) throws SemanticException {
         if (tree.getType() != HiveParser.TOK_DESCTABLE || tree.getChildCount() == 0 || tree.getChild(0).getChildCount() < 2) {
             return;
         }
