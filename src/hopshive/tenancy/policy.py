@@ -175,7 +175,7 @@ def _people(content: object, place: str, members: Mapping[str, Collection[str]] 
         if members is not None and project not in members:
             raise ConfigError(f"{place}.projects: there is no project {project}.")
     if not users and not projects:
-        raise ConfigError(f"{place} names nobody.")
+        raise ConfigError(f"{place} must name a user or a project.")
     return People(users, projects)
 
 

@@ -693,7 +693,7 @@ def test_a_policy_that_can_be_used_is_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "given", "said"),
     [
-        (RULE, {"cluster_hive_administrators": []}, "cluster_hive_administrators is empty, so nobody could grant"),
+        (RULE, {"cluster_hive_administrators": []}, "cluster_hive_administrators is empty, so no user could grant"),
         (RULE, {"server2_authorization": "storage"}, "server2_policy names a policy, but nothing enforces it"),
         (RULE.replace("a.b", "b"), {}, "policy.yml: rule 1 (all): tables: 'b' is no database.table"),
         (RULE.replace("refused", "refuse"), {}, "refuse is unknown. Did you mean refused?"),

@@ -86,7 +86,7 @@ def test_patterns_match_whole_names(name: str, matches: bool) -> None:
         ({"filter": " "}, "policy.yml: rule 1 (all): filter must be an expression"),
         ({"filter": True}, "policy.yml: rule 1 (all): filter must be an expression"),
         ({"to": {}}, "policy.yml: rule 1 (all): to must name people"),
-        ({"to": {"users": []}}, "policy.yml: rule 1 (all): to names nobody"),
+        ({"to": {"users": []}}, "policy.yml: rule 1 (all): to must name a user or a project"),
         ({"to": {"user": ["bob"]}}, "policy.yml: rule 1 (all): to: user is unknown. Did you mean users?"),
         ({"to": {"users": ["sales__carol"]}}, "policy.yml: rule 1 (all): to.users: sales__carol is not a member"),
         ({"to": {"users": ["bob@example.org"]}}, "policy.yml: rule 1 (all): to.users: bob@example.org: An account"),

@@ -27,7 +27,7 @@ def check_authorization(inventory: Inventory) -> Iterator[Problem]:
             if not values.get("cluster_hive_administrators"):
                 findings.append(
                     (
-                        "cluster_hive_administrators is empty, so nobody could grant anything (for {hosts}): name a user, or set"
+                        "cluster_hive_administrators is empty, so no user could grant anything (for {hosts}): name a user, or set"
                         " server2_authorization to storage",
                         host,
                     )
