@@ -680,20 +680,21 @@ def test_another_back_end_needs_no_people() -> None:
     assert errors(with_login(login_people={}, login_backend="ldap")) == []
 
 
+SQL = {"server2_authorization": "sql", "server2_authentication": "login", "cluster_hive_administrators": ["ann"]}
 RULE = "rules:\n- {name: all, tables: [a.b], refused: [c]}\n"
 
 
 def test_a_policy_that_can_be_used_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "policy.yml"
     file.write_text(RULE)
-    values = {"server2_authorization": "sql", "server2_policy": str(file), "cluster_hive_administrators": ["ann"]}
-    assert errors(inventory({"server2": ("edge",)}, {"all": values})) == []
+    assert errors(inventory({"server2": ("edge",)}, {"all": SQL | {"server2_policy": str(file)}})) == []
 
 
 @pytest.mark.parametrize(
     ("text", "given", "said"),
     [
         (RULE, {"cluster_hive_administrators": []}, "cluster_hive_administrators is empty, so no user could grant"),
+        (RULE, {"server2_authentication": "none"}, "anyone could take the name and the privileges of another user"),
         (RULE, {"server2_authorization": "storage"}, "server2_policy names a policy, but nothing enforces it"),
         (RULE.replace("a.b", "b"), {}, "policy.yml: rule 1 (all): tables: 'b' is no database.table"),
         (RULE.replace("refused", "refuse"), {}, "refuse is unknown. Did you mean refused?"),
@@ -703,8 +704,8 @@ def test_a_policy_that_can_be_used_is_accepted(tmp_path: Path) -> None:
 def test_a_policy_that_cannot_be_used_is_named(tmp_path: Path, text: str, given: dict[str, Any], said: str) -> None:
     file = tmp_path / "policy.yml"
     file.write_text(text)
-    values = {"server2_authorization": "sql", "server2_policy": str(file), "cluster_hive_administrators": ["ann"]}
-    assert said in only_error(inventory({"server2": ("edge",)}, {"all": values | given}))
+    values = SQL | {"server2_policy": str(file)} | given
+    assert said in only_error(inventory({"server2": ("edge",)}, {"all": values}))
 
 
 def test_a_number_in_quotes_is_a_number() -> None:

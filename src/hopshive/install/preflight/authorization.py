@@ -32,6 +32,14 @@ def check_authorization(inventory: Inventory) -> Iterator[Problem]:
                         host,
                     )
                 )
+            if values.get("server2_authentication") != "login":
+                findings.append(
+                    (
+                        "server2_authentication is not login, so anyone could take the name and the privileges of another user"
+                        " (for {hosts}): set it to login, or set server2_authorization to storage",
+                        host,
+                    )
+                )
             findings += [(f"server2_policy: {fault} (for {{hosts}})", host) for fault in _faults(values)]
         elif values.get("server2_policy"):
             findings.append(
