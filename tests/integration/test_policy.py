@@ -88,7 +88,6 @@ PROPERTIES: dict[str, object] = {
     "hive.server2.builtin.udf.blacklist": "assert_true,assert_true_oom,in_file,java_method,reflect,reflect2",
     # The role switches it off; a way around must not open when a site switches it on.
     "hive.query.results.cache.enabled": "true",
-    "hive.query.results.cache.wait.for.pending.results": "false",
 }
 
 
