@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -57,8 +58,18 @@ final class PolicyFile {
         }
     }
 
+    /** Whether the policy does not concern a user: an administrator, or the account that runs HiveServer2 and its compactions. */
     static boolean isAdministrator(Configuration conf, String user) {
-        return Arrays.asList(conf.getTrimmedStrings(ADMINISTRATORS)).contains(user);
+        return isService(user) || Arrays.asList(conf.getTrimmedStrings(ADMINISTRATORS)).contains(user);
+    }
+
+    /** Whether a user is the account that runs HiveServer2. It owns all files, and the login service lets no person be it. */
+    static boolean isService(String user) {
+        try {
+            return UserGroupInformation.getLoginUser().getShortUserName().equals(user);
+        } catch (IOException error) {
+            return false;
+        }
     }
 
     /** Jackson's messages have a second line that quotes the file. */
