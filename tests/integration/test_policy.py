@@ -449,7 +449,7 @@ def test_a_change_counts_from_the_next_statement_on(warehouse: Warehouse) -> Non
         ("{", "Unexpected end-of-input"),
         ('{"version": 2, "rules": []}', "the version is 2"),
         ('{"version": 1, "rules": [], "more": 1}', "the policy: more is unknown"),
-        ('{"version": 1, "rules": [{"name": "a", "tables": "b"}]}', "a: the rule has no filter"),
+        ('{"version": 1, "rules": [{"name": "a", "tables": "b", "refused": []}]}', "a: the rule has no filter"),
         (
             '{"version": 1, "rules": [{"name": "a", "tables": "(", "refused": ["b"]}]}',
             "a: tables is no regular expression",
