@@ -44,7 +44,7 @@ final class PolicyValidator extends SQLStdHiveAuthorizationValidator {
     @Override
     public void checkPrivileges(HiveOperationType operation, List<HivePrivilegeObject> inputs, List<HivePrivilegeObject> outputs,
                                 HiveAuthzContext context) throws HiveAuthzPluginException, HiveAccessControlException {
-        // A compaction of HiveServer2 reads and writes each table, whoever owns it.
+        // A compaction of HiveServer2 reads and writes tables of all owners.
         if (PolicyFile.isService(authenticator.getUserName())) {
             return;
         }
