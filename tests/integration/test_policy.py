@@ -425,7 +425,7 @@ def test_materialized_views_answer_with_masks(warehouse: Warehouse) -> None:
 @pytest.mark.parametrize("detail", ["", "CBO", "EXTENDED", "FORMATTED", "AST", "LOCKS", "ANALYZE"])
 def test_explain_shows_nothing_hidden(warehouse: Warehouse, detail: str) -> None:
     session = warehouse.session(BOB)
-    for query in ("SELECT id, ssn FROM patients", "SELECT max(id) FROM patients", "SELECT id FROM staff"):
+    for query in ("SELECT id, ssn FROM patients", "SELECT id, ssn FROM every", "SELECT id FROM staff"):
         shown = str(session.execute(f"EXPLAIN {detail} {query}"))
         assert not [secret for secret in TEXTS if secret in shown]
     session.close()
