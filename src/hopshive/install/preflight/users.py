@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hopshive.install.preflight import login
+from hopshive.install.preflight import gateway, login
 
 if TYPE_CHECKING:
     from hopshive.install.preflight.inventory import Inventory
+
+
+# Users whom only a warehouse with hosts in a group needs: user, group.
+_OPTIONAL = {login.USER: login.GROUP, gateway.USER: gateway.GROUP}
 
 
 def wanted_users(inventory: Inventory, host: str) -> dict[str, int | None]:
@@ -16,7 +20,7 @@ def wanted_users(inventory: Inventory, host: str) -> dict[str, int | None]:
     users = inventory.hosts[host].values.get("cluster_users")
     found: dict[str, int | None] = {}
     for name, user in users.items() if isinstance(users, Mapping) else ():
-        if name == login.USER and not inventory.members(login.GROUP):
+        if name in _OPTIONAL and not inventory.members(_OPTIONAL[name]):
             continue
         uid = user.get("uid") if isinstance(user, Mapping) else None
         found[str(name)] = int(str(uid)) if str(uid).isdigit() else None

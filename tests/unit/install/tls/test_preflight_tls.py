@@ -86,7 +86,7 @@ def test_a_short_password_of_the_stores_is_refused_and_not_shown(tmp_path: Path)
 
 
 def test_with_tls_the_hosts_are_asked_for_the_group_of_the_keys() -> None:
-    values = {"cluster_tls_group": {"name": "hopshive-tls", "gid": 1520}, "cluster_tls": "bundle"}
+    values = {"cluster_tls_group": {"name": "hopshive-tls", "gid": 1521}, "cluster_tls": "bundle"}
     for kind, there in (("bundle", True), ("none", False)):
         hosts = {"edge": HostVariables({**values, "cluster_tls": kind})}
         groups = questions(Inventory({"hopshive": ("edge",)}, (), hosts), "edge")["groups"]
