@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import argon2
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
@@ -17,6 +18,7 @@ from filter_plugins.accounts import account_ids, home_directories
 from filter_plugins.config_files import as_directories, same_files
 from filter_plugins.containers import container_names, foreign_containers
 from filter_plugins.packages import apt_mirror, not_installed, sha256sum_lines
+from filter_plugins.people import hashed_people
 from filter_plugins.results import engine_identity, items_where, items_without, last_output, paths_changed_by
 from filter_plugins.topology import units_beside, values_by_host
 
@@ -200,3 +202,14 @@ def test_an_engine_is_known_by_boot_process_and_start() -> None:
 def test_without_a_process_there_is_no_identity() -> None:
     assert engine_identity([], "") == ""
     assert engine_identity([SKIPPED, SKIPPED], "71") == ""
+
+
+def test_people_get_hashes_that_a_further_run_keeps() -> None:
+    people = {"alice@example.org": {"account": "alice", "password": "secret one"}}
+    first = hashed_people(people)["alice@example.org"]
+    assert first["account"] == "alice"
+    assert argon2.PasswordHasher().verify(first["password"], "secret one")
+    assert not argon2.PasswordHasher().check_needs_rehash(first["password"])
+    assert hashed_people(people)["alice@example.org"] == first
+    with pytest.raises(AnsibleFilterError, match=r"bob@example.org has no password"):
+        hashed_people({"bob@example.org": {"account": "bob", "password": ""}})
