@@ -25,6 +25,7 @@ OF_PLAYBOOKS = frozenset(
         "artifacts_update_product",
         "lab_ip",
         "lab_number",
+        "lab_people",
         "lab_secrets_dir",
         "metastore_database",
         "ndb_backup_fetch",
