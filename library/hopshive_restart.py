@@ -103,6 +103,14 @@ options:
     description: Of V(kind=server2), the port of its web UI, which lists the statements.
     type: int
     default: 0
+  drain_host:
+    description: Of V(kind=server2), the address of its web UI. By default it is O(host).
+    type: str
+    default: ""
+  drain_tls:
+    description: Of V(kind=server2), whether its web UI has TLS where the service has. One that only this host reaches needs none.
+    type: bool
+    default: true
   discovery:
     description: As of M(hopshive_discovery).
     type: dict
@@ -216,7 +224,8 @@ def drain_of(parameters: dict[str, Any], run: rolling.Run) -> draining.Server2 |
         run=run,
         discovery=draining.Discovery(found["command"], found["namespace"], parameters["host"]) if found else None,
         metastores=parameters["metastores"],
-        authority=parameters["authority"] or "",
+        authority=(parameters["authority"] or "") if parameters["drain_tls"] else "",
+        web_host=parameters["drain_host"],
     )
 
 
@@ -245,6 +254,8 @@ def main() -> None:
             "degraded": {"type": "bool", "default": False},
             "drain": {"type": "int", "default": 0},
             "drain_port": {"type": "int", "default": 0},
+            "drain_host": {"type": "str", "default": ""},
+            "drain_tls": {"type": "bool", "default": True},
             "discovery": {
                 "type": "dict",
                 "options": {

@@ -91,6 +91,8 @@ class Server2:
     metastores: Sequence[str] = ()
     # A file of certificates, if the web UI has TLS.
     authority: str = ""
+    # Where the web UI answers; empty: at `host`.
+    web_host: str = ""
     cut_off: list[Statement] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     # Statements that still ran at the end of the wait. Other statements of `cut_off` began later.
@@ -134,7 +136,7 @@ class Server2:
 
     @property
     def _base(self) -> str:
-        return f"{'https' if self.authority else 'http'}://{self.host}:{self.web_port}"
+        return f"{'https' if self.authority else 'http'}://{self.web_host or self.host}:{self.web_port}"
 
 
 def registered(discovery: Discovery, run: Run) -> list[str]:
