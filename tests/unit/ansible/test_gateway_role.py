@@ -57,11 +57,19 @@ def test_every_host_behind_is_verified_by_its_own_name(texts: dict[str, str], wi
     text = with_tls["nginx.conf"]
     assert sorted(directives(text, "proxy_ssl_name")) == ["edge1", "edge1", "edge2", "edge3"]
     assert set(directives(text, "proxy_ssl_verify")) == {"on"}
-    assert set(directives(text, "proxy_ssl_trusted_certificate")) == {"/etc/hopshive/tls/authority.pem"}
+    assert set(directives(text, "proxy_ssl_trusted_certificate")) == {"/etc/hopshive-tls/authority.pem"}
     assert len(re.findall("proxy_pass https://host_", text)) == 4
     assert set(directives(texts["nginx.conf"], "proxy_ssl_trusted_certificate")) == {
         "/etc/ssl/certs/ca-certificates.crt"
     }
+
+
+def test_with_tls_a_gateway_has_the_certificate_of_its_host(texts: dict[str, str], with_tls: dict[str, str]) -> None:
+    names = ("ssl_certificate", "ssl_certificate_key")
+    own = [["/etc/hopshive-gateway/tls/certificate.pem"], ["/etc/hopshive-gateway/tls/key.pem"]]
+    assert [directives(texts["nginx.conf"], name) for name in names] == own
+    host = [["/etc/hopshive-tls/host.pem"], ["/etc/hopshive-tls/host.key"]]
+    assert [directives(with_tls["nginx.conf"], name) for name in names] == host
 
 
 def test_a_list_and_a_cache_can_be_left_out(with_tls: dict[str, str]) -> None:
