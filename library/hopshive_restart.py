@@ -111,6 +111,10 @@ options:
     description: Of V(kind=server2), whether its web UI has TLS where the service has. One that only this host reaches needs none.
     type: bool
     default: true
+  impersonates:
+    description: Of V(kind=server2), whether its sessions act as the people who opened them, and its transactions have their names.
+    type: bool
+    default: false
   discovery:
     description: As of M(hopshive_discovery).
     type: dict
@@ -226,6 +230,7 @@ def drain_of(parameters: dict[str, Any], run: rolling.Run) -> draining.Server2 |
         metastores=parameters["metastores"],
         authority=(parameters["authority"] or "") if parameters["drain_tls"] else "",
         web_host=parameters["drain_host"],
+        impersonates=parameters["impersonates"],
     )
 
 
@@ -256,6 +261,7 @@ def main() -> None:
             "drain_port": {"type": "int", "default": 0},
             "drain_host": {"type": "str", "default": ""},
             "drain_tls": {"type": "bool", "default": True},
+            "impersonates": {"type": "bool", "default": False},
             "discovery": {
                 "type": "dict",
                 "options": {

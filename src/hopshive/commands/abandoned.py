@@ -18,7 +18,9 @@ PATIENCE = 15.0
 
 
 @click.command(hidden=True)
-@click.option("--user", required=True, help="The user that HiveServer2 runs as.")
+@click.option(
+    "--user", default="", help="The user of all sessions. Without it, sessions act as the people who opened them."
+)
 @click.option(
     "--metastore",
     "metastores",

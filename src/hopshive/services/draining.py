@@ -39,7 +39,7 @@ SHOWN = 80
 MISSES = 3
 # The web UI lists a statement in these states as running until its client closes it.
 ENDED = frozenset({"ERROR", "CANCELED", "TIMEDOUT"})
-# The user of HiveServer2's process, as the role sets it. Its transactions have that user.
+# The user of HiveServer2's process, as the role sets it. Its transactions have that user, unless it acts as the people of its sessions.
 USER = "hive"
 # A state of sockets in /proc/net/tcp.
 LISTEN = "0A"
@@ -93,6 +93,7 @@ class Server2:
     authority: str = ""
     # Where the web UI answers; empty: at `host`.
     web_host: str = ""
+    impersonates: bool = False
     cut_off: list[Statement] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     # Statements that still ran at the end of the wait. Other statements of `cut_off` began later.
@@ -132,7 +133,7 @@ class Server2:
 
     @property
     def _process(self) -> Process:
-        return Process(USER, socket.gethostname())
+        return Process("" if self.impersonates else USER, socket.gethostname())
 
     @property
     def _base(self) -> str:

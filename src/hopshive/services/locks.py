@@ -32,7 +32,10 @@ _OPEN = 3
 
 @dataclass(frozen=True)
 class Process:
-    """The user and the host of a HiveServer2, as its transactions name them."""
+    """The user and the host of a HiveServer2, as its transactions name them.
+
+    A HiveServer2 that acts as the people of its sessions has transactions of many users: `user` is then empty.
+    """
 
     user: str
     host: str
@@ -173,5 +176,5 @@ def unlocked(found: Iterable[dict[int, Any]], locks: Iterable[dict[int, Any]], p
 
 
 def _is_open(transaction: dict[int, Any], process: Process) -> bool:
-    owner = (process.user.encode(), process.host.encode())
-    return transaction[_STATE] == _OPEN and (transaction[_USER], transaction[_HOST]) == owner
+    of_user = not process.user or transaction[_USER] == process.user.encode()
+    return bool(transaction[_STATE] == _OPEN and of_user and transaction[_HOST] == process.host.encode())

@@ -34,3 +34,11 @@ def test_a_transaction_without_locks_is_known_by_its_process_alone() -> None:
         )
     ]
     assert unlocked(opened, [{7: 21, 13: b"q2"}], PROCESS) == {17}
+
+
+def test_a_hiveserver2_that_acts_as_people_has_transactions_of_each_user_of_its_host() -> None:
+    opened: list[dict[int, Any]] = [
+        {1: number, 2: 3, 3: user, 4: host}
+        for number, user, host in ((17, b"sales__alice", b"one"), (18, b"hive", b"one"), (19, b"sales__alice", b"two"))
+    ]
+    assert unlocked(opened, [], Process("", "one")) == {17, 18}
