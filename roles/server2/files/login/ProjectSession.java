@@ -1,7 +1,10 @@
 package hopshive.login;
 
+import java.io.IOException;
 import java.lang.reflect.Field;
 import java.lang.reflect.Proxy;
+import java.lang.reflect.UndeclaredThrowableException;
+import java.security.PrivilegedExceptionAction;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.hive.conf.HiveConf;
@@ -37,7 +40,27 @@ public final class ProjectSession extends HiveSessionImplwithUGI {
         } catch (IllegalAccessException | IllegalArgumentException error) {
             throw new HiveSQLException(UNKNOWN_HIVE, error);
         }
-        super.open(settings);
+        openAs(getSessionUgi(), settings);
+    }
+
+    /** The caller is still in a doAs of the name that the person typed: its client of the metastore would say that name. */
+    private void openAs(UserGroupInformation user, Map<String, String> settings) throws HiveSQLException {
+        try {
+            user.doAs((PrivilegedExceptionAction<Void>) () -> {
+                super.open(settings);
+                return null;
+            });
+        } catch (UndeclaredThrowableException thrown) {
+            if (thrown.getCause() instanceof HiveSQLException refused) {
+                throw refused;
+            }
+            throw thrown;
+        } catch (IOException error) {
+            throw new HiveSQLException(error);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            throw new HiveSQLException(interrupted);
+        }
     }
 
     private static Field ugiOfProxy() {
