@@ -6,6 +6,7 @@ The same steps on a data frame stand in reference.py.
 from __future__ import annotations
 
 from .figures import Query
+from .places import OWN, Places
 from .source import COLUMNS
 
 DATABASE = "nycflights_acid"
@@ -14,9 +15,9 @@ TABLE = f"{DATABASE}.flights"
 _NAMES = [column.split()[0] for column in COLUMNS["flights"].split(", ")]
 _SELECT = ", ".join(_NAMES)
 
+# What the statements make.
+TABLES = ("flights", "exported", "carriers")
 CREATE = (
-    f"DROP DATABASE IF EXISTS {DATABASE} CASCADE",
-    f"CREATE DATABASE {DATABASE}",
     # Only the compaction that the job asks for: the initiator's own would refuse it while it runs.
     f"CREATE TABLE {TABLE} ({COLUMNS['flights']}, status STRING) STORED AS ORC "
     "TBLPROPERTIES ('transactional' = 'true', 'NO_AUTO_COMPACTION' = 'true')",
@@ -82,12 +83,13 @@ CARRIERS = Query(
 FAILED_STATES = frozenset({"failed", "refused", "aborted", "did not initiate", "not initiated"})
 
 
-def compaction(rows: list[list[str]]) -> tuple[str, str]:
+def compaction(rows: list[list[str]], places: Places = OWN) -> tuple[str, str]:
     """State and error message of the newest major compaction of the table, from SHOW COMPACTIONS.
 
     A row is: id, database, table, partition, type, state, .. in Hive 4.0.1. ("unknown", "") when none is listed.
     """
-    mine = [row for row in rows if row[1:3] == [DATABASE, "flights"] and len(row) > 12 and row[4].upper() == "MAJOR"]
+    table = places.sql(TABLE).split(".")
+    mine = [row for row in rows if row[1:3] == table and len(row) > 12 and row[4].upper() == "MAJOR"]
     if not mine:
         return "unknown", ""
     newest = max(mine, key=lambda row: int(row[0]))

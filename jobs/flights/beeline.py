@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .checks import Figure, Value
 from .figures import Query, to_figures
+from .places import OWN, Places
 
 _PROMPT = re.compile(r"^\d+: jdbc:hive2:.*?> ?(.*)$", re.MULTILINE)
 _NOISE = re.compile(r"^(INFO  ?:|WARN  ?:|SLF4J:|\d+: jdbc:hive2:|Closing: |\s*$)")
@@ -25,25 +26,30 @@ class StatementFailedError(Exception):
 class Beeline:
     """How to reach HiveServer2.
 
-    url: JDBC URL; user: name that HiveServer2 sees; command: path of the launcher; timeout: seconds a run may take.
+    url: JDBC URL; user: name that HiveServer2 sees; command: path of the launcher; timeout: seconds a run may take;
+    password_file: a file with the password, None for no password; places: where the tables of statements are.
     """
 
     url: str
     user: str
     command: str = "beeline"
     timeout: int = 600
+    password_file: Path | None = None
+    places: Places = OWN
 
     def run(self, statements: Sequence[str]) -> list[list[str]]:
         """Run statements in order in one session and return the rows of all of them.
 
         Raises StatementFailedError for the first one that fails; those after it are not run.
         """
-        lines = [one_line(statement) for statement in [*statements, f"SELECT '{_END}'"]]
+        lines = [one_line(self.places.sql(statement)) for statement in [*statements, f"SELECT '{_END}'"]]
         with tempfile.TemporaryDirectory(prefix="nycflights-") as directory:
             script = Path(directory) / "script.sql"
             script.write_text("".join(f"{line};\n" for line in lines), encoding="utf-8")
             command = [self.command, "-u", self.url, "-n", self.user, "-f", str(script)]
             command += ["--outputformat=tsv2", "--showHeader=false"]
+            if self.password_file:
+                command += ["-w", str(self.password_file)]
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=self.timeout, check=False)
             except subprocess.TimeoutExpired as expired:

@@ -17,6 +17,7 @@ from . import acid, reference, source, warehouse
 from .beeline import Beeline, StatementFailedError, answers, labelled
 from .checks import Check, Figure, Stage, explain, first_difference, render, write_json
 from .figures import QUERIES
+from .places import Places
 
 MONTHS = 12
 
@@ -51,6 +52,7 @@ def compare(stage: Stage, expected: Mapping[str, Figure], actual: Mapping[str, F
 
 def run_stages(run: Run, hive: Beeline, directory: str, compaction_timeout: int) -> None:
     """All stages in order. Raises what stops one."""
+    places = hive.places
     with run.stage("session"):
         spark = warehouse.session()
     try:
@@ -64,16 +66,18 @@ def run_stages(run: Run, hive: Beeline, directory: str, compaction_timeout: int)
         flights = len(tables["flights"])
 
         with run.stage("spark write") as stage:
-            warehouse.write(spark, uploaded)
+            warehouse.write(spark, uploaded, places)
             stage.rows = sum(map(len, tables.values()))
 
         with run.stage("spark read") as stage:
             stage.rows = flights
             actual: dict[str, Figure] = {}
             for query in QUERIES:
-                actual |= warehouse.ask(spark, query)
+                actual |= warehouse.ask(spark, query, places)
             compare(stage, expected, actual)
-            compare(stage, {"partitions": MONTHS}, {"partitions": warehouse.partitions(spark, "nycflights.flights")})
+            compare(
+                stage, {"partitions": MONTHS}, {"partitions": warehouse.partitions(spark, "nycflights.flights", places)}
+            )
 
         with run.stage("hive read") as stage:
             stage.rows = flights
@@ -82,7 +86,11 @@ def run_stages(run: Run, hive: Beeline, directory: str, compaction_timeout: int)
             compare(stage, {"partitions": MONTHS}, {"partitions": sum(row[0].startswith("month=") for row in rows)})
 
         with run.stage("hive acid") as stage:
-            statements = [*acid.CREATE, labelled(acid.by_status("after loading"))]
+            statements = [
+                *places.emptied(acid.DATABASE, acid.TABLES),
+                *acid.CREATE,
+                labelled(acid.by_status("after loading")),
+            ]
             queries = [acid.by_status("after loading")]
             for verb, statement in acid.STEPS.items():
                 queries.append(acid.by_status(f"after {verb}"))
@@ -106,14 +114,13 @@ def run_stages(run: Run, hive: Beeline, directory: str, compaction_timeout: int)
 
         with run.stage("spark reads hive") as stage:
             query = acid.by_status("rows exported as ORC", f"{acid.DATABASE}.exported")
-            compare(stage, {query.groups: reference.by_status(final)}, warehouse.ask(spark, query))
+            compare(stage, {query.groups: reference.by_status(final)}, warehouse.ask(spark, query, places))
             carriers = {acid.CARRIERS.groups: reference.carriers_by_month(final)}
-            compare(stage, carriers, warehouse.ask(spark, acid.CARRIERS))
-            compare(
-                stage, {"partitions": MONTHS}, {"partitions": warehouse.partitions(spark, f"{acid.DATABASE}.carriers")}
-            )
+            compare(stage, carriers, warehouse.ask(spark, acid.CARRIERS, places))
+            found = warehouse.partitions(spark, f"{acid.DATABASE}.carriers", places)
+            compare(stage, {"partitions": MONTHS}, {"partitions": found})
             stage.rows = len(final)
-            run.notes.append(acid_note(warehouse.count(spark, acid.TABLE), len(final)))
+            run.notes.append(acid_note(warehouse.count(spark, acid.TABLE, places), len(final)))
     finally:
         spark.stop()
 
@@ -133,7 +140,7 @@ def await_compaction(hive: Beeline, timeout: int) -> str:
     """
     end = time.monotonic() + timeout
     while True:
-        state, message = acid.compaction(hive.run([acid.SHOW_COMPACTIONS]))
+        state, message = acid.compaction(hive.run([acid.SHOW_COMPACTIONS]), hive.places)
         if state == "succeeded":
             return state
         if state in acid.FAILED_STATES:
@@ -149,6 +156,8 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="nycflights.py", description="Prove a warehouse on the data set nycflights13")
     parser.add_argument("--hive-url", required=True, help="JDBC URL of HiveServer2")
     parser.add_argument("--hive-user", default=getpass.getuser(), help="user at HiveServer2 (default: yours)")
+    parser.add_argument("--hive-password-file", type=Path, metavar="FILE", help="file with the password at HiveServer2")
+    parser.add_argument("--project", default="", help="put the tables into the database of this project")
     parser.add_argument("--beeline", default="beeline", help="the launcher of beeline")
     parser.add_argument(
         "--source",
@@ -163,7 +172,13 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the job, print the result table and return the exit code: 0 only when every figure is as expected."""
     options = arguments(argv)
-    hive = Beeline(options.hive_url, options.hive_user, options.beeline)
+    hive = Beeline(
+        options.hive_url,
+        options.hive_user,
+        options.beeline,
+        password_file=options.hive_password_file,
+        places=Places(options.project),
+    )
     run = Run()
     try:
         run_stages(run, hive, options.source, options.compaction_timeout)

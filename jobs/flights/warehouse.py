@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .checks import Figure
 from .figures import Query, to_figures
+from .places import Places
 from .source import COLUMNS, DIMENSIONS, NULL
 
 if TYPE_CHECKING:
@@ -65,27 +66,27 @@ def read_source(spark: SparkSession, directory: str, table: str) -> DataFrame:
     )
 
 
-def write(spark: SparkSession, directory: str) -> None:
-    """Drop the database and make it again: dimension tables as ORC, flights as Parquet with a partition per month."""
-    spark.sql(f"DROP DATABASE IF EXISTS {DATABASE} CASCADE")
-    spark.sql(f"CREATE DATABASE {DATABASE}")
+def write(spark: SparkSession, directory: str, places: Places) -> None:
+    """Drop the tables and make them again: dimension tables as ORC, flights as Parquet with a partition per month."""
+    for statement in places.emptied(DATABASE, COLUMNS):
+        spark.sql(statement)
     for table in DIMENSIONS:
         rows = read_source(spark, directory, table).coalesce(1)
-        rows.write.format("orc").saveAsTable(f"{DATABASE}.{table}")
+        rows.write.format("orc").saveAsTable(places.sql(f"{DATABASE}.{table}"))
     flights = read_source(spark, directory, "flights").repartition("month")
-    flights.write.format("parquet").partitionBy("month").saveAsTable(f"{DATABASE}.flights")
+    flights.write.format("parquet").partitionBy("month").saveAsTable(places.sql(f"{DATABASE}.flights"))
 
 
-def ask(spark: SparkSession, query: Query) -> dict[str, Figure]:
+def ask(spark: SparkSession, query: Query, places: Places) -> dict[str, Figure]:
     """The figures of a query."""
-    return to_figures(query, [tuple(row) for row in spark.sql(query.sql).collect()])
+    return to_figures(query, [tuple(row) for row in spark.sql(places.sql(query.sql)).collect()])
 
 
-def partitions(spark: SparkSession, table: str) -> int:
+def partitions(spark: SparkSession, table: str, places: Places) -> int:
     """How many partitions the metastore lists of a table."""
-    return int(spark.sql(f"SHOW PARTITIONS {table}").count())
+    return int(spark.sql(places.sql(f"SHOW PARTITIONS {table}")).count())
 
 
-def count(spark: SparkSession, table: str) -> int:
+def count(spark: SparkSession, table: str, places: Places) -> int:
     """Rows of a table as Spark reads it."""
-    return int(spark.table(table).count())
+    return int(spark.table(places.sql(table)).count())
