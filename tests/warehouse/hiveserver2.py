@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from hopshive.metastore.thrift import Fields, ThriftError, TType, call
@@ -29,8 +31,13 @@ class HiveError(Exception):
 class _Stream:
     """Thrift's SASL transport with PLAIN: each message goes in a frame of four bytes of length and the bytes."""
 
-    def __init__(self, address: tuple[str, int], user: str, password: str, timeout: float) -> None:
+    def __init__(
+        self, address: tuple[str, int], user: str, password: str, timeout: float, authority: Path | None
+    ) -> None:
         self._socket = socket.create_connection(address, timeout=10)
+        if authority:
+            context = ssl.create_default_context(cafile=authority)
+            self._socket = context.wrap_socket(self._socket, server_hostname=address[0])
         self._socket.settimeout(timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._file = self._socket.makefile("rb")
@@ -86,14 +93,19 @@ class HiveSession:
         timeout: float = 300,
         password: str | None = None,
         configuration: dict[str, str] | None = None,
+        authority: Path | None = None,
     ) -> None:
-        """`configuration` is that of OpenSession as it stands, such as `use:database`; `password` is the user without one."""
+        """`configuration` is that of OpenSession as it stands, such as `use:database`; `password` is the user without one.
+
+        `authority` signed the certificate of a HiveServer2 with TLS.
+        """
         self._address = (host, port)
         self._user = user
         self._password = user if password is None else password
         self._configuration = {f"set:hiveconf:{name}": value for name, value in (settings or {}).items()}
         self._configuration |= configuration or {}
         self._timeout = timeout
+        self._authority = authority
         self._stream: _Stream | None = None
         self._session: tuple[TType, Fields] | None = None
 
@@ -159,7 +171,7 @@ class HiveSession:
         return rows
 
     def _open(self) -> None:
-        self._stream = _Stream(self._address, self._user, self._password, self._timeout)
+        self._stream = _Stream(self._address, self._user, self._password, self._timeout, self._authority)
         opened = self._call(
             "OpenSession",
             {
