@@ -112,7 +112,7 @@ options:
     type: bool
     default: true
   impersonates:
-    description: Of V(kind=server2), whether its sessions act as the people who opened them, and its transactions have their names.
+    description: Of V(kind=server2), whether sessions act as the people who opened them. Transactions then have their names.
     type: bool
     default: false
   discovery:

@@ -39,7 +39,7 @@ SHOWN = 80
 MISSES = 3
 # The web UI lists a statement in these states as running until its client closes it.
 ENDED = frozenset({"ERROR", "CANCELED", "TIMEDOUT"})
-# The user of HiveServer2's process, as the role sets it. Its transactions have that user, unless it acts as the people of its sessions.
+# The user of HiveServer2's process, as the role sets it. Without impersonation its transactions have that user.
 USER = "hive"
 # A state of sockets in /proc/net/tcp.
 LISTEN = "0A"
