@@ -207,7 +207,8 @@ class LoginService:
         if standing.revoked:
             raise refused("a token that was revoked")
         life = min(bearer.expires, standing.now + self._settings.tokens.lifetime)
-        return self._grant(replace(bearer, project=project, expires=life), standing, record)
+        # HiveServer2 asks with the name, and each time with the token of the answer before.
+        return self._grant(replace(bearer, project=project, expires=life), standing, record, bearer.login or who.name)
 
     async def _bearer(self, token: str, record: Record) -> Bearer:
         """The person of a token, as the token says. Raises LoginError; a wrong token counts against the address."""

@@ -39,6 +39,7 @@ class Bearer:
     """What a valid token says about its holder. `checked` and `expires` in seconds since 1970.
 
     `names`: that the holder may give beside the token. `projects`: roles by project, as the back end had them.
+    `login`: the name that the holder typed for it, which the next token keeps.
     """
 
     account: str
@@ -48,6 +49,7 @@ class Bearer:
     by: str
     names: frozenset[str] = frozenset()
     projects: Mapping[str, str] = field(default_factory=dict)
+    login: str = ""
 
 
 def is_token(text: str) -> bool:
@@ -102,8 +104,9 @@ def verify(settings: Tokens, ring: KeyRing, now: float, token: str) -> Bearer:
         raise refused("a token whose subject is no user") from None
     if not isinstance(issued, int) or isinstance(issued, bool):
         raise refused("a token without the moment of its check")
-    names = frozenset({account, claims["sub"], str(claims.get("name", account))})
-    return Bearer(account, project, issued / 1e6, float(claims["exp"]), "token", names, _projects(claims))
+    login = str(claims.get("name", ""))
+    names = frozenset({account, claims["sub"], login or account})
+    return Bearer(account, project, issued / 1e6, float(claims["exp"]), "token", names, _projects(claims), login)
 
 
 def signed(token: str, ring: KeyRing, now: float) -> dict[str, Any]:

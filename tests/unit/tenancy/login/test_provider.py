@@ -108,6 +108,15 @@ def test_a_wrong_claim(site: LoginSite, issuer: Issuer, claims: dict[str, Any], 
     assert reason(site, issuer.token(**claims)) == said
 
 
+def test_the_answer_s_token_is_for_the_name_that_was_typed(site: LoginSite, issuer: Issuer) -> None:
+    site.join("sales", "alice", "owner")
+    mail = "alice@example.org"
+    first = login(site, issuer.token(email=mail), mail)
+    second = login(site, first.token, mail)
+    assert login(site, second.token, mail, "sales").user == "sales__alice"
+    assert reason(site, second.token, "bob@example.org") == "a token of another person"
+
+
 def test_a_token_for_several_audiences_holds_ours(site: LoginSite, issuer: Issuer) -> None:
     assert login(site, issuer.token(aud=["account", AUDIENCE])).user == "alice"
 

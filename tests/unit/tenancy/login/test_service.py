@@ -257,6 +257,18 @@ def test_a_token_is_for_the_name_that_it_says(site: LoginSite) -> None:
     assert error.value.reason == "a token of another person"
 
 
+def test_each_token_in_a_row_is_for_the_name_that_was_typed(site: LoginSite) -> None:
+    """HiveServer2 asks with the token that it was given, and again with the answer's for the session's project."""
+    site.join("sales", "alice")
+    token = login(site).token
+    for database in ("", "sales", ""):
+        granted = login(site, ALICE, token, database=database)
+        token = granted.token
+    assert granted.user == "sales__alice"
+    with pytest.raises(Denied):
+        login(site, "bob@example.org", token)
+
+
 def test_a_token_of_a_token_ends_with_it(site: LoginSite) -> None:
     first = login(site)
     time.sleep(1.1)
