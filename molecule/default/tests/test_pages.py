@@ -5,9 +5,7 @@ By the alphabet it follows test_job.py, whose tables the quick start reads.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +15,7 @@ import pytest
 from tests.docs.not_run import REASONS, pattern_of
 from tests.docs.page import PAGES, ROOT, Block, Command, read
 from tests.docs.reader import Reader
+from tests.docs.ways import printed
 from tests.warehouse import read_lab
 
 if TYPE_CHECKING:
@@ -71,31 +70,8 @@ def test_a_block_does_what_the_page_says(reader: dict[str, Reader], followed: li
         reader[block.page].close()
 
 
-def printed_ways() -> str:
-    """What `make lab` ends with, of the role that prints it."""
-    run = subprocess.run(
-        [
-            "ansible",
-            "--inventory",
-            str(INVENTORY),
-            "localhost",
-            "-m",
-            "include_role",
-            "-a",
-            "name=lab tasks_from=connect",
-        ],
-        cwd=ROOT,
-        env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_FORCE_COLOR": "false"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    return run.stdout
-
-
 def test_each_way_in_that_make_lab_prints_leads_in(reader: dict[str, Reader]) -> None:
-    said = printed_ways()
+    said = printed(INVENTORY)
     quickstart = reader["docs/quickstart.md"]
     tried = {quickstart.here(command.text) for block in RUN for command in block.commands}
     ways = re.findall(r"docker exec .*", said)
