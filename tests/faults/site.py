@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hopshive.hdfs.namenode import NameNode
 from hopshive.services import health
 from hopshive.services.components import COMPONENTS
-from hopshive.services.lost_hosts import Master, ResourceManager
+from hopshive.services.resourcemanager import Master, ResourceManager
 from tests.warehouse.cleaner import Cleaner
 from tests.warehouse.service import Service
 

@@ -6,7 +6,8 @@ import click
 
 from hopshive.commands.base import Place, until_stopped
 from hopshive.daemon import logs
-from hopshive.services.lost_hosts import LostHosts, ResourceManager
+from hopshive.services.lost_hosts import LostHosts
+from hopshive.services.resourcemanager import ResourceManager
 
 
 @click.command(name="lost-hosts", hidden=True)

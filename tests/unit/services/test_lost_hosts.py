@@ -20,10 +20,9 @@ from hopshive.services.lost_hosts import (
     REPEAT_AFTER,
     SILENT,
     LostHosts,
-    Master,
-    ResourceManager,
     answers,
 )
+from hopshive.services.resourcemanager import Job, Master, ResourceManager
 
 ONE = Master("application_1700000000000_0001", "one:8041")
 TWO = Master("application_1700000000000_0002", "two:8041")
@@ -241,6 +240,7 @@ ATTEMPTS = {
         ]
     }
 }
+JOBS = {"apps": {"app": [{"id": ONE.application, "user": "ann"}, {"id": TWO.application, "user": "sales__bob"}]}}
 PAGES: dict[str, object] = {
     "/ws/v1/cluster/info": {"clusterInfo": {"state": "STARTED", "haState": "ACTIVE"}},
     "/ws/v1/cluster/apps": APPS,
@@ -249,8 +249,12 @@ PAGES: dict[str, object] = {
 
 
 class Pages(BaseHTTPRequestHandler):
+    """Shows applications to yarn alone, as with yarn.webapp.filter-entity-list-by-user."""
+
     def do_GET(self) -> None:
-        text = json.dumps(PAGES[self.path.partition("?")[0]]).encode()
+        path, _, query = self.path.partition("?")
+        seen = path.endswith("/info") or "user.name=yarn" in query.split("&")
+        text = json.dumps(PAGES[path] if seen else {"apps": {}}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
@@ -278,6 +282,12 @@ def test_applications_without_a_master_on_a_nodemanager_are_none_of_its_business
 def test_no_application_at_all(web: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PAGES, "/ws/v1/cluster/apps", {"apps": None})
     assert ResourceManager(web).masters() == []
+
+
+def test_jobs_of_all_are_listed_with_their_users(web: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PAGES, "/ws/v1/cluster/apps", JOBS)
+    assert ResourceManager(web).jobs() == [Job(ONE.application, "ann"), Job(TWO.application, "sales__bob")]
+    assert ResourceManager(web, user="mallory").jobs() == []
 
 
 @pytest.mark.parametrize(
