@@ -29,16 +29,25 @@ def project_groups(projects: Mapping[str, Any]) -> dict[str, int]:
 
 
 def project_users(projects: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The accounts of all projects, as [{name, id, group, groups}]: `groups` are those beside the project's."""
+    """The accounts of all projects, as [{name, id, group, groups, ssh_keys}]: `groups` are those beside the project's."""
     return [
         {
             "name": user,
             "id": number,
             "group": project.name,
             "groups": [project.writers_group] if user in project.writers else [],
+            "ssh_keys": project.ssh_keys.get(user, []),
         }
         for project in _read(projects).values()
         for user, number in project.users.items()
+    ]
+
+
+def authorized_keys(users: Sequence[Mapping[str, Any]], directory: str, head: str) -> list[dict[str, str]]:
+    """A file for each user, also without keys, with the keys that sshd takes, as the module hopshive_files takes them."""
+    return [
+        {"path": f"{directory}/{user['name']}", "content": "\n".join([f"# {head}", *user["ssh_keys"], ""])}
+        for user in users
     ]
 
 
@@ -56,13 +65,18 @@ def unlike_users(
     passwd: Mapping[str, Sequence[str] | None],
     group: Mapping[str, Sequence[str] | None],
     gids: Mapping[str, int],
+    shell: str = "",
 ) -> list[dict[str, Any]]:
-    """Those of `users` that getent's passwd and group do not have with these numbers and groups."""
+    """Those of `users` that getent's passwd and group do not have with these numbers, groups and, if there is one, shell."""
     found = []
     for user in users:
         fields = passwd.get(user["name"])
         same = bool(fields) and fields is not None and fields[1:3] == [str(user["id"]), str(gids[user["group"]])]
-        if not same or sorted(user["groups"]) != _groups_of(user["name"], group, gids):
+        if (
+            not same
+            or (fields and shell not in ("", fields[-1]))
+            or sorted(user["groups"]) != _groups_of(user["name"], group, gids)
+        ):
             found.append(dict(user))
     return found
 
@@ -85,6 +99,7 @@ def _groups_of(name: str, group: Mapping[str, Sequence[str] | None], ours: Mappi
 class FilterModule:
     def filters(self) -> dict[str, Any]:
         return {
+            "authorized_keys": authorized_keys,
             "former_users": former_users,
             "policy_json": policy_json,
             "project_groups": project_groups,

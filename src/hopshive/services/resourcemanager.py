@@ -69,7 +69,7 @@ class ResourceManager:
         return [Job(one["id"], one["user"]) for one in self._applications(UNENDED)]
 
     def _applications(self, states: str) -> list[dict[str, Any]]:
-        # user.name: with yarn.webapp.filter-entity-list-by-user nobody else sees applications of others.
+        # user.name: with yarn.webapp.filter-entity-list-by-user no other user sees applications of others.
         query = f"states={states}&deSelects=resourceRequests,resourceInfo&user.name={self._user}"
         found = fetch_json(f"{self._web}/apps?{query}", ANSWER_TIMEOUT)
         # Without applications the list is null.

@@ -7,7 +7,10 @@ needs no walk when a person joins or leaves.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,17 +30,21 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 <
 MOST_ENTRIES = 32
 # Entries of every project's ACL: user, group, other, mask, the service and the writers.
 _OWN_ENTRIES = 6
+# A line of authorized_keys without options: type, key, and what may follow.
+_SSH_KEY = re.compile(r"(?P<type>(?:sk-)?(?:ssh|ecdsa)-[a-z0-9@.-]+) (?P<key>[A-Za-z0-9+/]+={0,2})(?: [ -~]*)?")
 
 
 @dataclass(frozen=True)
 class Member:
     """A person in a project. `id` is the number of the account `<project>__<person>` on all hosts.
 
-    An owner always writes. A member writes if the project says so. A reader never does.
+    An owner always writes. A member writes if the project says so. A reader never does. `ssh_keys`: public keys that let the
+    person log in to client hosts as that account.
     """
 
     id: int = 0
     role: Literal["owner", "member", "reader"] = "member"
+    ssh_keys: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,15 @@ class Project:
     def users(self) -> dict[str, int]:
         """Its accounts with their numbers."""
         return {project_user(self.name, person): member.id for person, member in self.members.items()}
+
+    @property
+    def ssh_keys(self) -> dict[str, list[str]]:
+        """Public keys of its accounts, those that have some."""
+        return {
+            project_user(self.name, person): member.ssh_keys
+            for person, member in self.members.items()
+            if member.ssh_keys
+        }
 
     @property
     def writers(self) -> list[str]:
@@ -157,7 +173,21 @@ def _members(place: str, project: str, content: object) -> Iterator[tuple[str, M
             raise ConfigError(f"{where}: {error}") from None
         member = made(Member, settings, Path(where))
         _check_number(where, member.id)
+        for number, key in enumerate(member.ssh_keys):
+            check_ssh_key(key, f"{where}.ssh_keys[{number}]")
         yield str(person), member
+
+
+def check_ssh_key(text: str, place: str) -> None:
+    """Raises ConfigError, without the text, unless it is one public key without options."""
+    if "PRIVATE KEY" in text:
+        raise ConfigError(f"{place} is a private key. Name the public one: the line of the file that ends with .pub.")
+    found = _SSH_KEY.fullmatch(text)
+    with suppress(binascii.Error):
+        # The key repeats its type, after four bytes of length.
+        if found and base64.b64decode(found["key"])[4:].startswith(found["type"].encode()):
+            return
+    raise ConfigError(f"{place} must be one public key of SSH without options, such as `ssh-ed25519 AAAA... alice`.")
 
 
 def _check_number(place: str, number: int) -> None:

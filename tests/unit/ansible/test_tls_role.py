@@ -183,7 +183,7 @@ def test_watchdogs_probe_with_tls(encrypted: Mapping[str, Any]) -> None:
 
 
 def test_people_who_run_jobs_cannot_read_the_key(encrypted: Mapping[str, Any]) -> None:
-    # Containers run as yarn, whoever submits the job.
+    # Containers run as yarn, also those of people.
     assert not {"spark", "yarn"} & set(encrypted["readers"])
     assert {"hive", "hopshive", "hopshive-login", "hdfs"} <= set(encrypted["readers"])
 

@@ -1242,3 +1242,40 @@ def test_a_name_without_an_address_stops_a_firewall_even_beyond_the_limit() -> N
     assert not problem.warning
     (problem,) = check_hosts(inventory(), TYPES, {"edge": found}, Limits())
     assert problem.warning
+
+
+PROJECTS = {"sales": {"id": 20000, "members": {"alice": {"id": 30000, "role": "owner"}}}}
+SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f alice"
+
+
+def with_key(key: object) -> dict[str, Any]:
+    return {
+        "projects": {"sales": {"id": 20000, "members": {"alice": {"id": 30000, "role": "owner", "ssh_keys": [key]}}}}
+    }
+
+
+@pytest.mark.parametrize("given", [{"projects": PROJECTS}, {"projects": {}}, with_key(SSH_KEY)])
+def test_projects_that_can_be_made_are_accepted(given: dict[str, Any]) -> None:
+    assert errors(inventory({"client": ("edge",)}, {"all": given})) == []
+
+
+def test_a_project_that_cannot_be_made_is_named_before_anything_changes() -> None:
+    assert only_error(inventory(given={"all": {"projects": {"sales": {"id": 20000, "members": {}}}}})) == (
+        "projects.sales.members must hold people as `account: {id: number, role: owner}` (for all hosts)"
+    )
+
+
+def test_a_key_that_is_none_is_named_and_never_shown() -> None:
+    said = only_error(inventory({"client": ("edge",)}, {"all": with_key("ssh-ed25519 c2VjcmV0 alice")}))
+    assert "projects.sales.members.alice.ssh_keys[0] must be one public key" in said
+    assert "c2VjcmV0" not in said
+
+
+def test_keys_need_hosts_that_they_open() -> None:
+    placement = {name: hosts for name, hosts in PLACEMENT.items() if name != "client"}
+    checked = inventory(given={"all": with_key(SSH_KEY)})
+    groups = {name: hosts for name, hosts in checked.groups.items() if name != "client"}
+    without = Inventory(groups, tuple(placement), checked.hosts)
+    assert any(
+        "projects has ssh_keys for sales__alice" in error and "group client" in error for error in errors(without)
+    )

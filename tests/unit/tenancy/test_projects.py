@@ -49,6 +49,42 @@ def test_storage_lets_writers_write_and_members_and_readers_read() -> None:
     assert {entry.removeprefix("default:") for entry in acl - own} == own
 
 
+ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
+
+
+@pytest.mark.parametrize("comment", ["", " ", " alice", " Alice, her laptop (2026)"])
+def test_members_bring_public_keys(comment: str) -> None:
+    key = ED25519 + comment
+    project = read(sales(members={"alice": {"id": 30000, "role": "owner", "ssh_keys": [key]}, "bob": {"id": 30001}}))
+    assert project["sales"].ssh_keys == {"sales__alice": [key]}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "alice",
+        "ssh-ed25519",
+        "ssh-ed25519 not/base64=",
+        "ssh-ed25519 c2VjcmV0",
+        ED25519.replace("ssh-ed25519 ", "ssh-rsa "),
+        f'command="/bin/sh" {ED25519}',
+        f"{ED25519} alice\n{ED25519} mallory",
+        f"{ED25519}\n",
+    ],
+)
+def test_what_is_no_public_key_is_refused(key: str) -> None:
+    with pytest.raises(ConfigError, match=r"projects.sales.members.alice.ssh_keys\[0\] must be one public key"):
+        read(sales(members={"alice": {"id": 30000, "role": "owner", "ssh_keys": [key]}}))
+
+
+def test_a_private_key_is_refused_and_never_shown() -> None:
+    key = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk=\n-----END OPENSSH PRIVATE KEY-----\n"
+    with pytest.raises(ConfigError, match="is a private key") as refused:
+        read(sales(members={"alice": {"id": 30000, "role": "owner", "ssh_keys": [key]}}))
+    assert "b3BlbnNzaC1rZXk" not in str(refused.value)
+
+
 def test_a_quota_has_a_unit_of_1024() -> None:
     assert [bytes_of(text, "") for text in ("", "0", "5", "1K", "10T")] == [0, 0, 5, 1024, 10 << 40]
 

@@ -58,7 +58,11 @@ def _faults(values: Mapping[str, object]) -> Iterator[str]:
         return
     try:
         found = projects.read(values.get("projects") or {})
-        members = {name: list(project.users) for name, project in found.items()}
+    except ConfigError:
+        # Another check names it.
+        return
+    members = {name: list(project.users) for name, project in found.items()}
+    try:
         policy.read(Path(place).read_text(encoding="utf-8"), place, members or None)
     except (OSError, UnicodeDecodeError) as error:
         yield f"{place} cannot be read: {error}"

@@ -12,6 +12,7 @@ from hopshive.install.preflight.inventory import Inventory
 from hopshive.install.preflight.login import check_login
 from hopshive.install.preflight.placement import check_addresses, check_groups, check_ids, check_placement, check_ports
 from hopshive.install.preflight.problem import Problem, nearest
+from hopshive.install.preflight.projects import check_projects
 from hopshive.install.preflight.tls import check_tls
 from hopshive.install.preflight.variables import (
     RENAMED,
@@ -50,6 +51,7 @@ def check_inventory(
         *check_login(inventory),
         *check_tls(inventory),
         *check_gateway(inventory),
+        *check_projects(inventory),
         *check_authorization(inventory),
         *check_spark(inventory),
         *check_files(inventory),

@@ -1,0 +1,1 @@
+hopshive_answers.py
