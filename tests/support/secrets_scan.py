@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 ROOTS = ("/etc", "/opt", "/var/lib/hopshive", "/var/cache/hopshive", "/var/log", "/tmp", "/run")  # noqa: S108 searched
@@ -76,3 +76,23 @@ def logs(secret: Secret, directory: Path) -> Iterator[Path]:
     for path in sorted(directory.rglob("*")):
         if path.suffix in LOGS and path.is_file() and secret.value.encode() in path.read_bytes():
             yield path
+
+
+# The scans of a host, each a shell command.
+OF_HOSTS = (command_lines, environments, journal, world_readable_files)
+
+
+def found_on(host: Any, secrets: Iterable[Secret], command: Callable[[Secret], str]) -> dict[str, list[str]]:
+    """The places where a scan found secrets, by the secret's name; `host` is testinfra's."""
+    known = list(secrets)
+    # A line is a pattern of its own. Each secret is looked for alone only if one was found.
+    if not _places(host, Secret("any", "\n".join(secret.value for secret in known)), command):
+        return {}
+    found = {secret.name: _places(host, secret, command) for secret in known}
+    return {name: places for name, places in found.items() if places}
+
+
+def _places(host: Any, secret: Secret, command: Callable[[Secret], str]) -> list[str]:
+    result = host.run(command(secret))
+    assert result.rc in (0, 1), f"the scan for {secret.name} ended with {result.rc}: {result.stderr}"
+    return [line for line in str(result.stdout).splitlines() if line]

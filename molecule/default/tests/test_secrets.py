@@ -29,27 +29,11 @@ def secrets_of_the_inventory(host: Any) -> list[Secret]:
     return secrets
 
 
-def findings(host: Any, secret: Secret, command: Callable[[Secret], str]) -> list[str]:
-    """The lines that a scan prints; each is a place where the secret stands."""
-    result = host.run(command(secret))
-    assert result.rc in (0, 1), f"the scan for {secret.name} ended with {result.rc}: {result.stderr}"
-    return [line for line in str(result.stdout).splitlines() if line]
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        secrets_scan.command_lines,
-        secrets_scan.environments,
-        secrets_scan.journal,
-        secrets_scan.world_readable_files,
-    ],
-)
+@pytest.mark.parametrize("command", secrets_scan.OF_HOSTS)
 def test_no_password_is_in_the_open_on_the_host(
     host: Any, secrets: list[Secret], command: Callable[[Secret], str]
 ) -> None:
-    found = {secret.name: findings(host, secret, command) for secret in secrets}
-    assert {name: places for name, places in found.items() if places} == {}
+    assert secrets_scan.found_on(host, secrets, command) == {}
 
 
 def test_no_password_is_in_the_controllers_logs(secrets: list[Secret]) -> None:
