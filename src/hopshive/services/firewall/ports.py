@@ -20,13 +20,14 @@ class Port:
     """A variable with a port, or with a list of ports and ranges, of the hosts of a group.
 
     `sources`: who may open connections beside the hosts of the inventory. `several`: only a group of several hosts
-    listens there.
+    listens there. `caller`: only an inventory with hosts of that group has a listener there.
     """
 
     variable: str
     group: str
     sources: tuple[str, ...] = ()
     several: bool = False
+    caller: str = ""
 
 
 PORTS = (
@@ -63,7 +64,10 @@ PORTS = (
     Port("cluster_cleaner_port", "cleaner", (MONITORING,)),
     Port("cluster_login_port", "login", (CLIENTS, MONITORING)),
     Port("cluster_server2_port", "server2", (CLIENTS,)),
+    # Clients with a certificate come through a gateway.
+    Port("cluster_server2_thrift_http_port", "server2", caller="gateway"),
     Port("cluster_server2_http_port", "server2", (PAGES,)),
+    Port("cluster_gateway_port", "gateway", (CLIENTS,)),
     # Spark's drivers, to which executors connect, and their pages, to which the ResourceManager connects.
     Port("cluster_firewall_job_ports", "client"),
     Port("cluster_firewall_driver_pages", "client"),
@@ -88,6 +92,8 @@ def openings(values: Mapping[str, object], host: str, groups: Mapping[str, Seque
     for port in PORTS:
         members = groups.get(port.group, ())
         if host not in members or (port.several and len(members) < 2):
+            continue
+        if port.caller and not groups.get(port.caller):
             continue
         for number in _listed(values[port.variable]):
             for source in (CLUSTER, *port.sources):
