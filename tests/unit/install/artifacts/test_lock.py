@@ -77,9 +77,14 @@ def test_hives_set_has_no_jar_of_hadoop() -> None:
     assert not [file.path for file in load_product(ARTIFACTS, "hive").files() if file.name.startswith("hadoop-")]
 
 
-@pytest.mark.parametrize("binding", ["pac4j", "shibboleth", "opensaml"])
+@pytest.mark.parametrize("binding", ["pac4j-saml", "shibboleth", "opensaml"])
 def test_hives_set_needs_only_maven_central(binding: str) -> None:
     assert not [file.path for file in load_product(ARTIFACTS, "hive").files() if binding in file.path]
+
+
+def test_hives_set_has_what_the_http_port_loads() -> None:
+    paths = [file.path for file in load_product(ARTIFACTS, "hive").files() if "pac4j" in file.path]
+    assert [path.rpartition("/")[2].rpartition("-")[0] for path in paths] == ["pac4j-core"]
 
 
 @pytest.mark.parametrize("jar", ["cron-utils-", "libfb303-", "hive-hcatalog-core-", "hive-exec-", "log4j-slf4j-impl-"])
