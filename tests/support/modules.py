@@ -8,14 +8,20 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import ansible.module_utils
+from ansible.module_utils import _internal
+from ansible.module_utils.common import warnings
 from ansible.module_utils.testing import patch_module_args
 
 from tests.support.servers import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # As on a host, where Ansible sends them along.
 ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
@@ -30,7 +36,8 @@ def run_module(name: str, arguments: dict[str, Any], *, check: bool = False, dif
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     output = io.StringIO()
-    with patch_module_args({**arguments, "_ansible_check_mode": check, "_ansible_diff": diff}), redirect_stdout(output):
+    given = {**arguments, "_ansible_check_mode": check, "_ansible_diff": diff}
+    with on_a_host(), patch_module_args(given), redirect_stdout(output):
         try:
             module.main()
         except SystemExit as ended:
@@ -40,6 +47,16 @@ def run_module(name: str, arguments: dict[str, Any], *, check: bool = False, dif
     result: dict[str, Any] = json.loads(output.getvalue().strip().splitlines()[-1])
     assert bool(code) == bool(result.get("failed")), result
     return result
+
+
+@contextmanager
+def on_a_host() -> Iterator[None]:
+    """Put the module's warnings, and none of an earlier module's, into its result.
+
+    In a process that has imported Ansible's controller, Ansible would print them instead.
+    """
+    with patch.object(_internal, "is_controller", False), patch.object(warnings, "_global_warnings", {}):
+        yield
 
 
 def run_task(name: str, arguments: dict[str, Any], directory: Path) -> tuple[dict[str, Any], str]:
