@@ -115,7 +115,7 @@ final class LoginClient {
         byte[] body = write(Map.of("name", name, "password", password, "database", database));
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(deadlineMillis);
         int start = first;
-        String why = "The login service does not answer. Nobody can log in until it does. Try again later.";
+        String why = "The login service does not answer. No login is possible until it does. Try again later.";
         for (int asked = 0; asked < urls.size(); asked++) {
             long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
             if (left <= 0) {
