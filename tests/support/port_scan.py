@@ -30,7 +30,7 @@ def scan(host: str, ports: Iterable[int] = ALL, source: str = "", timeout: float
     family, *_, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
     found: set[int] = set()
     for batch in _batches(ports, AT_A_TIME):
-        found |= _open_of(family, address[0], batch, source, timeout)
+        found |= _open_of(family, str(address[0]), batch, source, timeout)
     return found
 
 
