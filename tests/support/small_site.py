@@ -16,6 +16,7 @@ VARIABLES: dict[str, Any] = {
     "cluster_login_db_password": PASSWORD,
     "login_sealing_key": f"{PASSWORD}, and more of it",
     "server2_authentication": "login",
+    "cluster_without": ["tls"],
     "server2_check_password": f"{PASSWORD}, and more of it",
     "cluster_gateway_secret": f"{PASSWORD}, and more of it",
     "login_people": {"alice": {"account": "alice", "password": "$argon2id$"}},

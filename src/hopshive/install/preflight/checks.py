@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from hopshive.install.preflight.authorization import check_authorization
 from hopshive.install.preflight.database import PASSWORDS, check_database, check_drivers, check_password
+from hopshive.install.preflight.exposure import check_exposure
 from hopshive.install.preflight.firewall import check_firewall
 from hopshive.install.preflight.gateway import check_gateway
 from hopshive.install.preflight.inventory import Inventory
@@ -48,6 +49,7 @@ def check_inventory(
         *check_ids(inventory),
         *check_addresses(inventory),
         *check_users(inventory),
+        *check_exposure(inventory),
         *check_login(inventory),
         *check_tls(inventory),
         *check_gateway(inventory),

@@ -19,6 +19,7 @@ PASSWORDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "cluster_login_db_password": ("cluster_login_db_user", ("mariadb", "ndb_sql", "login")),
     "login_sealing_key": ("cluster_login_db_user", ("login",)),
     "cluster_gateway_secret": ("cluster_login_db_user", ("login", "gateway")),
+    "server2_check_password": ("server2_check_user", ("server2",)),
 }
 # The component whose password it is: an inventory without one needs no such password.
 OPTIONAL: Mapping[str, str] = {
@@ -28,7 +29,7 @@ OPTIONAL: Mapping[str, str] = {
 }
 PASSWORD_LENGTH = 12
 # Of secrets that keys are made of.
-LENGTHS: Mapping[str, int] = {"login_sealing_key": 32, "cluster_gateway_secret": 32}
+LENGTHS: Mapping[str, int] = {"login_sealing_key": 32, "cluster_gateway_secret": 32, "server2_check_password": 32}
 # Kinds of the metastore's database, with the components that each needs.
 DATABASES: Mapping[str, tuple[str, ...]] = {"mariadb": ("mariadb",), "ndb": ("ndb_management", "ndb_data", "ndb_sql")}
 # Words from examples. Digits and signs around them do not make a password strong.
@@ -124,6 +125,8 @@ def check_password(inventory: Inventory, name: str) -> Iterator[Problem]:
     hosts = sorted({host for component in components for host in inventory.members(component)})
     for host in hosts:
         variables = inventory.hosts[host]
+        if name == "server2_check_password" and variables.values.get("server2_authentication") != "login":
+            continue
         password = variables.values.get(name)
         if name in variables.broken:
             findings.append((f"{name} cannot be computed ({variables.broken[name]}): {advice}", host))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopshive.install.preflight.problem import Problem, listed, merged
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from hopshive.install.preflight.inventory import Inventory
 
 GROUP = "gateway"
+# Files of the controller. Ansible looks for a relative path in several places, so only absolute ones are judged here.
+SOURCES = tuple(f"gateway_{name}_source" for name in ("certificate", "key", "client_authority", "revocation_list"))
 # The user that nginx runs as.
 USER = "hopshive-gateway"
 
@@ -47,4 +50,14 @@ def check_gateway(inventory: Inventory) -> Iterator[Problem]:
         users = inventory.hosts[host].values.get("cluster_users")
         if inventory.hosts[host].true("cluster_manage_users") and isinstance(users, dict) and USER not in users:
             findings.append((f"cluster_users lacks {USER} (for {{hosts}}): name all users in it", host))
+        for name in SOURCES:
+            path = Path(str(inventory.hosts[host].values.get(name) or ""))
+            if path.is_absolute() and not path.is_file():
+                findings.append(
+                    (
+                        f"{name} is {path}, which is not on the controller (for {{hosts}}): put the file there, or take the hosts"
+                        " out of the group gateway (docs/tenancy.md)",
+                        host,
+                    )
+                )
     yield from merged(findings, hosts)

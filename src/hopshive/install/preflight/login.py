@@ -42,3 +42,22 @@ def check_login(inventory: Inventory) -> Iterator[Problem]:
                 )
             )
     yield from merged(findings, hosts)
+    servers = inventory.members("server2")
+    lost = [
+        host
+        for host in servers
+        if inventory.hosts[host].values.get("server2_authentication") == "login"
+        and not inventory.hosts[host].values.get("server2_login_urls")
+    ]
+    if not hosts:
+        yield from merged(
+            (
+                (
+                    "server2_authentication is login, but the group login has no host (for {hosts}): name hosts in it, or the"
+                    " login services in server2_login_urls",
+                    host,
+                )
+                for host in lost
+            ),
+            servers,
+        )

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hopshive.install.preflight.database import password_weakness
 from hopshive.install.preflight.problem import merged
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ def _of_host(inventory: Inventory, host: str, now: datetime) -> Iterator[str]:
     if password is not None and len(str(password)) < STORE_PASSWORD_LENGTH:
         yield f"cluster_tls_store_password has fewer than {STORE_PASSWORD_LENGTH} characters (for {{hosts}})"
     if kind == BUNDLE:
+        passphrase = str(values.get("cluster_tls_authority_passphrase") or "")
+        if passphrase and (weakness := password_weakness(passphrase, "")):
+            yield f"cluster_tls_authority_passphrase {weakness} (for {{hosts}}): take another one"
         yield from _of_bundle(str(values.get("cluster_tls_authority_dir") or ""), now)
         return
     paths = {name: str(values.get(name) or "") for name in PATHS}

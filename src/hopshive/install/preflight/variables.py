@@ -69,6 +69,7 @@ SHARED = frozenset(
         "cluster_tls_group",
         "cluster_undo_seconds",
         "cluster_users",
+        "cluster_without",
         "cluster_warehouse",
         "cluster_warehouse_external",
         "cluster_warehouse_group",
