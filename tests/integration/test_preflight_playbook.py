@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -61,6 +62,14 @@ class Site:
         changed = (self.directory / "changed").exists()
         assert (done.returncode == 0) is changed, done.stdout + done.stderr
         return changed, done.stdout + done.stderr
+
+    def fill(self, vault: dict[str, str]) -> None:
+        """Put a vault and the files for gateways into the example for production."""
+        directory = self.directory / "prod"
+        (directory / "group_vars/all/vault.yml").write_text(yaml.safe_dump(vault))
+        (directory / "files").mkdir()
+        for name in ("clients.pem", "revoked.pem"):
+            (directory / "files" / name).touch()
 
 
 @pytest.fixture
@@ -311,6 +320,18 @@ def test_a_host_that_is_not_there_is_one_line(site: Site) -> None:
     assert "deserialization" not in output
 
 
+# The secrets that inventories/prod takes from its vault, and what each may be.
+VAULT = [
+    "vault_metastore_database_password",
+    "vault_cleaner_db_password",
+    "vault_login_db_password",
+    "vault_tls_authority_passphrase",
+    "vault_login_sealing_key",
+    "vault_server2_check_password",
+    "vault_gateway_secret",
+    "vault_login_ldap_password",
+]
+SECRET = f"{PASSWORD}, and more of it"
 INVENTORIES = [*ROOT.glob("inventories/*/hosts.yml"), *ROOT.glob("molecule/*/inventory/hosts.yml")]
 
 
@@ -320,9 +341,17 @@ def test_every_inventory_of_the_repository_passes(site: Site, inventory: str) ->
         "- hosts: hopshive\n  gather_facts: false\n  tasks:\n    - ansible.builtin.import_role:\n"
         "        name: preflight\n        tasks_from: inventory.yml\n"
     )
-    passwords = {"cluster_metastore_database_password": PASSWORD, "cluster_cleaner_db_password": PASSWORD}
+    # Of what lies beside an inventory and not in the repository: its vault, and files that are made for its gateways.
+    given: dict[str, Any] = {
+        **dict.fromkeys(VAULT, SECRET),
+        **dict.fromkeys(("gateway_client_authority_source", "gateway_revocation_list_source"), ""),
+    }
+    if not Path(inventory, "group_vars").exists():
+        # The scenario links those of another one.
+        given |= {name: VARIABLES[name] for name in VARIABLES if name.startswith("cluster_") and "password" in name}
+        given |= {"cluster_without": ["login", "tls"]}
     done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", inventory, "check.yml", "-e", json.dumps(passwords)],
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", inventory, "check.yml", "-e", json.dumps(given)],
         cwd=site.directory,
         env={
             **os.environ,
@@ -345,21 +374,77 @@ def production(site: Site) -> Site:
     return site
 
 
-def test_the_example_for_production_lacks_nothing_but_its_passwords(production: Site) -> None:
+def test_the_example_for_production_lacks_nothing_but_its_secrets_and_files(production: Site) -> None:
     changed, output = production.run()
     assert not changed
-    assert "Preflight found 2 problems in the inventory" in output
-    assert "cluster_metastore_database_password cannot be computed" in output
-    assert "cluster_cleaner_db_password cannot be computed" in output
+    lacking = {
+        "cluster_metastore_database_password",
+        "cluster_cleaner_db_password",
+        "cluster_login_db_password",
+        "cluster_gateway_secret",
+        "cluster_tls_authority_passphrase",
+        "login_ldap_password",
+        "login_sealing_key",
+        "server2_check_password",
+    }
+    numbered = [line.strip().partition(". ")[2] for line in output.splitlines() if re.match(r" +\d+\. ", line)]
+    assert {line.split()[0] for line in numbered if "cannot be computed" in line} == lacking
+    others = [line for line in numbered if "cannot be computed" not in line]
+    assert {line.split()[0] for line in others} == {"gateway_client_authority_source", "gateway_revocation_list_source"}
     assert "put one of your own into prod/group_vars/all/vault.yml" in output
 
 
-def test_the_example_for_production_with_its_passwords_reaches_its_hosts(production: Site) -> None:
+def test_the_examples_vault_has_every_secret_and_none_that_is_taken(production: Site) -> None:
+    example = yaml.safe_load((production.directory / "prod/group_vars/all/vault.yml.example").read_text())
+    assert sorted(example) == sorted(VAULT)
+    production.fill(example)
+    changed, output = production.run()
+    assert not changed
+    named = {
+        "cluster_metastore_database_password",
+        "cluster_cleaner_db_password",
+        "cluster_login_db_password",
+        "cluster_gateway_secret",
+        "cluster_tls_authority_passphrase",
+        "login_sealing_key",
+        "server2_check_password",
+    }
+    assert named == set(re.findall(r"\d+\. (\w+) is a word from the examples", output))
+
+
+def test_the_example_for_production_with_its_secrets_reaches_its_hosts(production: Site) -> None:
+    production.fill(dict.fromkeys(VAULT, SECRET))
     local = {"ansible_connection": "local", "ansible_become": False, "preflight_disk_mb": 10**9}
-    vault = {"vault_metastore_database_password": PASSWORD, "vault_cleaner_db_password": PASSWORD}
-    variables = json.dumps({**local, **vault})
-    changed, output = production.run("--limit", "worker1.example.com", "-e", variables)
+    changed, output = production.run("--limit", "worker1.example.com", "-e", json.dumps(local))
     assert not changed
     assert "Preflight found" in output
     assert "on the hosts; no host was changed" in output
     assert "in the inventory" not in output
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"server2_authentication": "none"}, "server2_authentication is none, so HiveServer2 believes every name"),
+        ({"cluster_tls": "none"}, "cluster_tls is none, so passwords and rows go over the network in the clear"),
+    ],
+)
+def test_production_is_opened_by_a_variable_that_says_so(
+    production: Site, given: dict[str, Any], sentence: str
+) -> None:
+    production.fill(dict.fromkeys(VAULT, SECRET))
+    # Gateways want the login: a site without it has none.
+    path = production.directory / "prod/hosts.yml"
+    hosts = yaml.safe_load(path.read_text())
+    del hosts["hopshive"]["children"]["gateway"]
+    path.write_text(yaml.safe_dump(hosts))
+    shutil.rmtree(production.directory / "prod/group_vars/gateway")
+    local = {"ansible_connection": "local", "ansible_become": False, "preflight_disk_mb": 10**9, **given}
+    said = []
+    for without in ([], ["login", "tls"]):
+        variables = json.dumps({**local, "cluster_without": without})
+        said.append(production.run("--limit", "worker1.example.com", "-e", variables)[1])
+    assert f"1. {sentence}" in said[0]
+    assert "or, to keep it " in said[0]
+    assert "in the inventory; no host was changed" in said[0]
+    assert "on the hosts; no host was changed" in said[1]
