@@ -173,6 +173,10 @@ class _Server(ThreadingMixIn, WSGIServer):
         return connection, address
 
 
+# Of TLS 1.2: authenticated encryption, with keys of one connection.
+SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"
+
+
 class _Certificate:
     """A certificate and its key, read again when the files change. Raises OSError for files that cannot be used."""
 
@@ -194,5 +198,7 @@ class _Certificate:
 
     def _load(self) -> ssl.SSLContext:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers(SUITES)
         context.load_cert_chain(*self._files)
         return context

@@ -13,6 +13,7 @@ from hopshive.daemon.metrics import Metrics
 from hopshive.services.health import NoAnswer, fetch
 from tests.support.authority import Authority
 from tests.support.servers import free_port
+from tests.support.tls_scan import Port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +42,12 @@ def test_metrics_come_over_tls_alone(port: int, authority: Authority) -> None:
     assert b"hopshive_" in metrics(port, authority)
     with pytest.raises(NoAnswer):
         fetch(f"http://127.0.0.1:{port}/metrics", 5)
+
+
+def test_no_old_version_and_no_weak_suite_is_accepted(port: int) -> None:
+    spoken = Port("127.0.0.1", port).spoken()
+    assert list(spoken.words()) == ["TLS 1.2", "TLS 1.3"]
+    assert spoken.faults() == []
 
 
 def test_a_client_that_says_nothing_keeps_no_other_waiting(port: int, authority: Authority) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from hopshive.database import Database, DatabaseError, DatabaseUnavailable, Server
 from hopshive.metastore import schematool
 from tests.support.modules import run_module
-from tests.support.servers import MariaDB, run_mariadb
+from tests.support.servers import ROOT, MariaDB, run_mariadb
+from tests.support.tls_scan import Port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +68,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("tls")
     ca, other = authority(directory, "ca"), authority(directory, "other")
     own, client = signed(ca, "server", "IP:127.0.0.1"), signed(ca, "client", "DNS:client")
-    settings = [f"--ssl-ca={ca}", f"--ssl-cert={own}", f"--ssl-key={own.with_suffix('.key')}"]
+    role = yaml.safe_load((ROOT / "roles/mariadb/vars/main.yml").read_text())["__mariadb_tls_required"]
+    settings = [f"--{name}={role[name]}" for name in ("tls_version", "ssl_cipher")]
+    settings += [f"--ssl-ca={ca}", f"--ssl-cert={own}", f"--ssl-key={own.with_suffix('.key')}"]
     with run_mariadb(directory / "m", settings) as mariadb:
         mariadb.execute(
             "CREATE USER safe@'%' IDENTIFIED BY 'right' REQUIRE SSL",
@@ -99,6 +103,12 @@ def refusal(server: Server) -> str:
 
 def test_a_certificate_of_the_authority_is_accepted(site: Site) -> None:
     assert cipher(site.server)
+
+
+def test_no_old_version_and_no_weak_suite_is_accepted(site: Site) -> None:
+    spoken = Port("127.0.0.1", site.mariadb.port).spoken()
+    assert list(spoken.words()) == ["TLS 1.2", "TLS 1.3"]
+    assert spoken.faults() == []
 
 
 def test_a_client_shows_its_certificate(site: Site) -> None:
