@@ -68,10 +68,10 @@ def network(name: str) -> Iterator[Network]:
         run("ip", "netns", "add", made.host)
         run("ip", "netns", "add", made.peers)
         run("ip", "-n", made.host, "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", made.peers)
-        for namespace, addresses in ((made.host, (HOST,)), (made.peers, _PEERS)):
+        for namespace, addresses in (made.host, [HOST]), (made.peers, [*_PEERS]):
             for address in addresses:
                 run("ip", "-n", namespace, "address", "add", f"{address}/24", "dev", "eth0")
-        for namespace, addresses in ((made.host, (HOST6,)), (made.peers, _PEERS6)):
+        for namespace, addresses in (made.host, [HOST6]), (made.peers, [*_PEERS6]):
             for address in addresses:
                 run("ip", "-n", namespace, "address", "add", f"{address}/64", "dev", "eth0", "nodad")
         for namespace in (made.host, made.peers):

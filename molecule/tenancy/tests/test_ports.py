@@ -1,11 +1,7 @@
-"""Each port of each host, as another machine sees it: open ones are in the inventory, and no TLS is weak.
-
-HOPSHIVE_LAB names another lab by its label.
-"""
+"""Each port of each host, as another machine sees it: open ones are in the inventory, and no TLS is weak."""
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING
 
@@ -16,10 +12,12 @@ from tests.support.firewall_site import rendered
 from tests.support.port_scan import differences, scan
 from tests.support.servers import ROOT
 from tests.support.tls_scan import Port, Spoken
-from tests.warehouse.hosts import Lab, find_lab
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tests.warehouse.hosts import Lab
+    from tests.warehouse.people import PeopleLab
 
 # The page of HiveServer2 shows the statements of all, so it listens on the host's own address alone.
 LOCAL = "cluster_server2_http_port"
@@ -32,8 +30,8 @@ DOCUMENTED = {
 
 
 @pytest.fixture(scope="module")
-def lab() -> Lab:
-    return find_lab(os.environ.get("HOPSHIVE_LAB", "molecule-tenancy"))
+def lab(people: PeopleLab) -> Lab:
+    return people.lab
 
 
 @pytest.fixture(scope="module")
