@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DEFAULTS = yaml.safe_load((ROOT / "roles/cluster/defaults/main.yml").read_text())
-INVENTORIES = ("lab", "lab_ha", "prod")
+INVENTORIES = ("lab", "lab_ha", "lab_tenancy", "prod")
+NETWORKS = {
+    "cluster_firewall_clients": ["192.0.2.0/24"],
+    "cluster_firewall_monitoring": [],
+    "cluster_firewall_ssh": ["0.0.0.0/0", "::/0"],
+}
 
 
 @pytest.fixture(scope="module", params=INVENTORIES)
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, dict[str, Any]]:
-    variables = {"cluster_firewall_clients": ["192.0.2.0/24"]}
-    return rendered(ROOT / "inventories" / request.param, tmp_path_factory.mktemp(request.param), variables)
+    return rendered(ROOT / "inventories" / request.param, tmp_path_factory.mktemp(request.param), NETWORKS)
 
 
 @cache
@@ -50,17 +54,24 @@ def test_each_listening_port_is_open_to_the_cluster_and_nothing_else_is(site: Ma
         assert {one["ports"] for one in found["openings"] if one["source"] == "cluster"} == ports, host
 
 
-def test_clients_reach_hiveserver2_alone(site: Mapping[str, dict[str, Any]]) -> None:
+def test_clients_reach_only_what_asks_for_a_login(site: Mapping[str, dict[str, Any]]) -> None:
     outside = {
         (one["source"], one["ports"])
         for found in site.values()
         for one in found["openings"]
         if one["source"] != "cluster"
     }
+    with_login = {
+        ("clients", str(DEFAULTS["cluster_login_port"])),
+        ("monitoring", str(DEFAULTS["cluster_login_port"])),
+        ("clients", str(DEFAULTS["cluster_gateway_port"])),
+    }
+    has_login = any("login" in found["groups"] for found in site.values())
     assert outside == {
         ("clients", str(DEFAULTS["cluster_server2_port"])),
         ("pages", str(DEFAULTS["cluster_server2_http_port"])),
         ("monitoring", str(DEFAULTS["cluster_cleaner_port"])),
+        *(with_login if has_login else ()),
     }
     for found in site.values():
         assert found["networks"] == {
