@@ -68,6 +68,7 @@ NEEDED = {
     },
     "preflight": {OWN_VARIABLES},
     "artifacts": {"artifacts_python_interpreter", "artifacts_python_version", "artifacts_tarballs"},
+    "gateway": {"gateway_service_enabled"},
     "login": {"login_backend", "login_people"},
     "ndb_management": {"ndb_management_replicas"},
     **{role: {variable} for role, variable in IDS.items()},

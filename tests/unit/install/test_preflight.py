@@ -673,6 +673,10 @@ def test_a_gateway_has_what_it_needs() -> None:
     assert errors(with_gateway()) == []
 
 
+def test_a_gateway_that_is_switched_off_needs_nothing() -> None:
+    assert errors(with_gateway(server2_authentication="none", gateway_service_enabled=False)) == []
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

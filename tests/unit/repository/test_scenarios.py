@@ -21,6 +21,7 @@ NAMES = [path.name for path in SCENARIOS]
 OVERRIDES = {
     "consistency_ndb": ["provisioner.inventory.links.group_vars"],
     "default": ["scenario.test_sequence"],
+    "tenancy": ["scenario.test_sequence"],
 }
 
 

@@ -21,7 +21,7 @@ USER = "hopshive-gateway"
 
 def check_gateway(inventory: Inventory) -> Iterator[Problem]:
     """The gateway has login services to ask, HiveServer2s that want a login, and a user to run as."""
-    hosts = inventory.members(GROUP)
+    hosts = [host for host in inventory.members(GROUP) if _is_on(inventory, host)]
     if not hosts:
         return
     if not inventory.members("login"):
@@ -61,3 +61,8 @@ def check_gateway(inventory: Inventory) -> Iterator[Problem]:
                     )
                 )
     yield from merged(findings, hosts)
+
+
+def _is_on(inventory: Inventory, host: str) -> bool:
+    """One that is switched off needs nothing: a warehouse that opens again stops its gateways first."""
+    return str(inventory.hosts[host].values.get("gateway_service_enabled", True)).lower() not in {"false", "no"}

@@ -1,0 +1,103 @@
+"""An open warehouse becomes one where people log in over TLS, and opens again. The tests are steps of one way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.warehouse.hiveserver2 import HiveError, HiveSession
+from tests.warehouse.people import PeopleLab
+from tests.warehouse.spark import SparkSession
+
+ROOT = Path(__file__).parents[3]
+SCENARIO = Path(__file__).parents[1]
+LABEL = "molecule-tenancy-upgrade"
+OPEN = ["-i", str(SCENARIO / "inventory")]
+PEOPLE = [*OPEN, "-i", str(SCENARIO / "people")]
+# What opens it, as docs/tenancy.md says.
+OPENED = {
+    "server2_authentication": "none",
+    "cluster_tls": "none",
+    "cluster_without": ["login", "tls"],
+    "gateway_service_enabled": False,
+    "login_service_enabled": False,
+}
+ROWS = [(1, "one"), (2, "two")]
+
+
+@pytest.fixture(scope="session", name="lab")
+def the_lab() -> PeopleLab:
+    return PeopleLab.find(LABEL)
+
+
+def play(inventory: list[str], playbook: str, *arguments: str) -> None:
+    """A playbook as an operator runs it."""
+    environment = {name: value for name, value in os.environ.items() if name != "ANSIBLE_LOG_PATH"}
+    done = subprocess.run(
+        ["ansible-playbook", *inventory, *arguments, playbook],
+        cwd=ROOT,
+        env={**environment, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+def spark_of(lab: PeopleLab) -> HiveSession:
+    """The job user of an open warehouse: every name is believed."""
+    return HiveSession(lab.lab.one("server2").address, 10000, "spark")
+
+
+def test_an_open_warehouse_has_tables_of_its_job_user(lab: PeopleLab) -> None:
+    session = spark_of(lab)
+    session.execute("CREATE DATABASE old")
+    session.execute("CREATE TABLE old.acid (id INT, name STRING) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
+    session.execute("CREATE EXTERNAL TABLE old.plain (id INT, name STRING) STORED AS ORC")
+    for table in ("acid", "plain"):
+        session.execute(f"INSERT INTO old.{table} VALUES (1, 'one'), (2, 'two')")
+    session.execute("UPDATE old.acid SET name = 'two' WHERE id = 2")
+    session.close()
+
+
+def test_one_run_lets_people_in_and_keeps_others_out(lab: PeopleLab) -> None:
+    play(PEOPLE, "site.yml")
+    with pytest.raises((HiveError, OSError, EOFError)):
+        spark_of(lab).execute("SELECT 1")
+    alice = lab.session(lab.person("alice"), "sales")
+    assert alice.execute("SELECT current_user()") == [("sales__alice",)]
+    alice.execute("CREATE TABLE mine AS SELECT 1 AS id")
+    with pytest.raises(HiveError, match=r"ermission denied"):
+        alice.execute("SELECT * FROM old.acid")
+    alice.close()
+
+
+def test_tables_of_before_are_read_by_their_owner(lab: PeopleLab) -> None:
+    spark = SparkSession(lab.lab.one("client"))
+    try:
+        assert sorted(spark.sql("SELECT * FROM old.plain")) == ROWS
+    finally:
+        spark.close()
+
+
+def test_a_second_run_changes_nothing(lab: PeopleLab) -> None:
+    del lab
+    play(PEOPLE, "site.yml", "--check")
+
+
+def test_the_warehouse_opens_again(lab: PeopleLab) -> None:
+    play(PEOPLE, "site.yml", "-e", json.dumps(OPENED))
+    play(OPEN, "site.yml")
+    for unit in ("hopshive-gateway", "hopshive-login"):
+        assert "ActiveState=inactive" in lab.lab.one("mariadb").run("systemctl", "show", unit).stdout
+    session = spark_of(lab)
+    assert sorted(session.execute("SELECT * FROM old.acid")) == ROWS
+    assert session.execute("SELECT * FROM sales.mine") == [(1,)]
+    session.execute("INSERT INTO old.acid VALUES (3, 'three')")
+    assert len(session.execute("SELECT * FROM old.acid")) == len(ROWS) + 1
+    session.close()
