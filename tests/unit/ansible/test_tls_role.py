@@ -118,7 +118,7 @@ def test_the_metastore_has_tls(encrypted: Mapping[str, Any]) -> None:
 def test_clients_of_the_metastore_verify_it(encrypted: Mapping[str, Any], who: str) -> None:
     site = encrypted[who]
     assert site["hive.metastore.use.SSL"] is True
-    assert (site["hive.metastore.truststore.path"], site["hive.metastore.truststore.type"]) == (
+    assert (site["hive.metastore.truststore.path"], site["metastore.truststore.type"]) == (
         "/etc/hopshive-tls/truststore.p12",
         "PKCS12",
     )
