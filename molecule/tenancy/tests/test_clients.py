@@ -4,123 +4,31 @@ from __future__ import annotations
 
 import json
 import re
-import ssl
 import subprocess
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import impala.dbapi
 import pytest
-import thrift_sasl
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
-from puresasl.client import SASLClient
-from pyhive import hive
-from thrift.transport.THttpClient import THttpClient
-from thrift.transport.TSSLSocket import TSSLSocket
 
 from tests.docs.terminal import Terminal
+from tests.support.hive_clients import USER, Login, certified, impyla, of, pyhive, pyhive_http, token
 from tests.support.jdbc_client import Refused
 from tests.warehouse.hiveserver2 import HiveError
 from tests.warehouse.hosts import ROOT
-from tests.warehouse.people import GATEWAY_PORT, LOGIN_PORT, SERVER2_HTTP_PORT, SERVER2_PORT
+from tests.warehouse.people import GATEWAY_PORT, SERVER2_PORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.support.jdbc_client import JdbcClient
-    from tests.warehouse.people import PeopleLab, Person
+    from tests.warehouse.people import PeopleLab
 
-USER = "SELECT current_user()"
 WRONG = "The name, the password or the one-time code is wrong."
 STORE_PASSWORD = "of-this-test"
-
-
-@dataclass(frozen=True)
-class Login:
-    """What someone types. Without a project the session is the person's own."""
-
-    name: str
-    password: str
-    project: str = "sales"
-
-
-# --- clients ----------------------------------------------------------------------------------------------------------
-
-
-class Sasl:
-    """What thrift_sasl asks of a SASL library, with PLAIN."""
-
-    def __init__(self, login: Login) -> None:
-        self._client = SASLClient("hiveserver2", mechanism="PLAIN", username=login.name, password=login.password)
-
-    def start(self, mechanism: str) -> tuple[bool, str, bytes]:
-        """The first message."""
-        return True, mechanism, self._client.process()
-
-    def step(self, challenge: bytes) -> tuple[bool, bytes]:
-        """A further one."""
-        return True, self._client.process(challenge)
-
-    def encode(self, data: bytes) -> tuple[bool, bytes]:
-        """PLAIN encrypts nothing."""
-        return True, data
-
-    def getError(self) -> str:  # noqa: N802 - thrift_sasl's name
-        """What went wrong in the library."""
-        return ""
-
-
-def first(connection: Any, sql: str = USER) -> str:
-    """The first value of a query. Ends the connection."""
-    try:
-        cursor = connection.cursor()
-        cursor.execute(sql)
-        return str(cursor.fetchall()[0][0])
-    finally:
-        connection.close()
-
-
-def tls(people: PeopleLab) -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=people.authority)
-
-
-def session(login: Login) -> dict[str, Any]:
-    """Arguments of PyHive's `connect` for the database of the project."""
-    known = {"use:database": login.project} if login.project else {}
-    return {"database": login.project or "default", "configuration": known}
-
-
-def pyhive(people: PeopleLab, login: Login) -> str:
-    socket = TSSLSocket(people.lab.one("server2").address, SERVER2_PORT, ssl_context=tls(people))
-    transport = thrift_sasl.TSaslClientTransport(partial(Sasl, login), "PLAIN", socket)
-    return first(hive.connect(username=login.name, thrift_transport=transport, **session(login)))
-
-
-def pyhive_http(people: PeopleLab, login: Login) -> str:
-    url = f"https://{people.lab.one('server2').address}:{SERVER2_HTTP_PORT}/cliservice"
-    transport = THttpClient(url, ssl_context=tls(people))
-    hive.Connection._set_authorization_header(transport, login.name, login.password)
-    return first(hive.connect(username=login.name, thrift_transport=transport, **session(login)))
-
-
-def impyla(people: PeopleLab, login: Login, *, http: bool = False) -> str:
-    """It sends no database: the name has the project."""
-    connection = impala.dbapi.connect(
-        people.lab.one("server2").address,
-        SERVER2_HTTP_PORT if http else SERVER2_PORT,
-        auth_mechanism="LDAP",
-        user=f"{login.name}#{login.project}" if login.project else login.name,
-        password=login.password,
-        use_ssl=True,
-        ca_cert=str(people.authority),
-        use_http_transport=http,
-        http_path="cliservice" if http else "",
-    )
-    return first(connection)
 
 
 def own_session(people: PeopleLab, login: Login) -> str:
@@ -140,21 +48,6 @@ CLIENTS: dict[str, Callable[[PeopleLab, Login], str]] = {
 }
 
 
-def of(person: Person, project: str = "sales") -> Login:
-    return Login(person.name, person.password, project)
-
-
-def token(people: PeopleLab, person: Person, project: str, password: str | None = None) -> str:
-    """As curl gets one. Raises AssertionError with the service's answer."""
-    given = {"name": person.name, "password": password or person.password, "database": project}
-    url = f"https://{people.lab.group('login')[-1].address}:{LOGIN_PORT}/v1/login"
-    argv = ["curl", "--silent", "--show-error", "--cacert", str(people.authority), "--json", "@-", url]
-    done = subprocess.run(argv, input=json.dumps(given), capture_output=True, text=True, check=True)
-    answer = json.loads(done.stdout)
-    assert "token" in answer, answer
-    return str(answer["token"])
-
-
 # --- who comes in, and as whom ----------------------------------------------------------------------------------------
 
 
@@ -166,7 +59,7 @@ def test_a_password_makes_a_session_of_the_project_s_user(people: PeopleLab, cli
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=list(CLIENTS))
 def test_a_token_is_a_password_of_every_client(people: PeopleLab, client: Callable[..., str]) -> None:
     bob = people.person("bob")
-    assert client(people, Login(bob.name, token(people, bob, "sales"))) == "sales__bob"
+    assert client(people, Login(bob.name, token(people, of(bob)))) == "sales__bob"
 
 
 @pytest.mark.parametrize("client", [pyhive, impyla], ids=["pyhive", "impyla"])
@@ -177,7 +70,7 @@ def test_without_a_project_a_person_acts_in_none(people: PeopleLab, client: Call
 def test_one_person_is_another_user_in_each_project(people: PeopleLab) -> None:
     carol = people.person("carol")
     # One login with a code; its token opens the sessions of both projects.
-    one = token(people, carol, "", carol.password_and_code())
+    one = token(people, Login(carol.name, carol.password_and_code(), ""))
     assert pyhive(people, Login(carol.name, one, "plans")) == "plans__carol"
     assert impyla(people, Login(carol.name, one, "sales")) == "sales__carol"
 
@@ -220,6 +113,15 @@ def test_jdbc_comes_in_by_a_certificate_through_each_gateway(
     for gateway in people.lab.group("gateway"):
         url = f"jdbc:hive2://{gateway.address}:{GATEWAY_PORT}/sales;ssl=true;transportMode=http;httpPath=cliservice;twoWay=true"
         assert jdbc.ask(url, "", "", USER, properties) == ["sales__alice"]
+
+
+def test_pyhive_comes_in_by_a_certificate_through_each_gateway(people: PeopleLab) -> None:
+    assert [certified(people, "alice", one) for one in people.lab.group("gateway")] == ["sales__alice"] * 2
+
+
+def test_a_certificate_is_for_no_project_of_others(people: PeopleLab) -> None:
+    with pytest.raises(Exception, match="alice is not a member of the project plans"):
+        certified(people, "alice", project="plans")
 
 
 def test_without_a_certificate_the_gateway_says_what_it_wants(people: PeopleLab) -> None:
@@ -281,7 +183,7 @@ def test_jdbc_shows_why_someone_stays_out(people: PeopleLab, jdbc: JdbcClient, w
 
 
 def test_a_token_of_one_person_is_no_other_s(people: PeopleLab) -> None:
-    stolen = token(people, people.person("bob"), "sales")
+    stolen = token(people, of(people.person("bob")))
     with pytest.raises(HiveError, match="The token is not valid"):
         own_session(people, Login("alice@example.org", stolen))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ def below(hdfs: Hdfs, path: str) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("table", TABLES)
 def test_directories_and_files_are_the_project_user_s(hdfs: Hdfs, table: str) -> None:
     found = dict(below(hdfs, TABLES[table]))
-    assert any("." in path.rpartition("/")[2] or path.endswith("_0") for path in found), found
+    assert any(re.match(r"(bucket_)?0{5}", path.rpartition("/")[2]) for path in found), found
     directory = hdfs.status(TABLES[table])
     assert directory
     assert {directory.owner, *found.values()} == {USER}
