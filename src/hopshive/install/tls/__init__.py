@@ -1,1 +1,1 @@
-"""Certificates of the hosts: the warehouse's own authority, or what the site brings. For the controller alone."""
+"""Certificates of hosts and of clients: the warehouse's own authorities, or what the site brings. For the controller alone."""

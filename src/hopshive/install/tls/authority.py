@@ -1,4 +1,4 @@
-"""The warehouse's own authority: made once on the controller, where its key stays. Needs cryptography."""
+"""An authority of the warehouse, of hosts or of clients: made once on the controller, where its key stays. Needs cryptography."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from hopshive.install.tls.pem import PEM, Key, TlsError, alternative, certificates, fits, private_key
+from hopshive.install.tls.pem import PEM, Key, TlsError, alternative, certificates, day, fits, private_key
 from hopshive.install.tls.place import write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 CERTIFICATE, KEY = "authority.pem", "authority.key"
@@ -37,15 +37,42 @@ class Authority:
 
     def issue(self, names: Sequence[str], days: int, now: datetime) -> tuple[x509.Certificate, Key]:
         """A certificate for host names and addresses, with a new key. It ends with the authority's at the latest."""
+        alternatives = x509.SubjectAlternativeName([alternative(name) for name in names])
+        # No client's: a host's certificate must not pass for a person's at the gateway.
+        return self._issued(names[0], days, now, ExtendedKeyUsageOID.SERVER_AUTH, [alternatives])
+
+    def issue_client(self, user: str, days: int, now: datetime) -> tuple[x509.Certificate, Key]:
+        """The same for a user, as whom a program comes in. It names no host, so that none can use it."""
+        return self._issued(user, days, now, ExtendedKeyUsageOID.CLIENT_AUTH, [])
+
+    def revocation_list(
+        self, revoked: Iterable[x509.RevokedCertificate], number: int, days: int, now: datetime
+    ) -> x509.CertificateRevocationList:
+        """A list (CRL) of revoked certificates. Each list has a higher number than the one before it."""
+        builder = (
+            x509.CertificateRevocationListBuilder()
+            .issuer_name(self.certificate.subject)
+            .last_update(now - BEFORE)
+            .next_update(min(now + timedelta(days=days), self.certificate.not_valid_after_utc))
+            .add_extension(_identifier(self.certificate), critical=False)
+            .add_extension(x509.CRLNumber(number), critical=False)
+        )
+        for one in revoked:
+            builder = builder.add_revoked_certificate(one)
+        return builder.sign(self.key, hashes.SHA256())
+
+    def _issued(
+        self, name: str, days: int, now: datetime, usage: x509.ObjectIdentifier, more: Sequence[x509.ExtensionType]
+    ) -> tuple[x509.Certificate, Key]:
         key = ec.generate_private_key(ec.SECP256R1())
         end = min(now + timedelta(days=days), self.certificate.not_valid_after_utc)
+        builder = _builder(_name(name), self.certificate.subject, key, now, end)
+        for extension in more:
+            builder = builder.add_extension(extension, critical=False)
         certificate = (
-            _builder(_name(names[0]), self.certificate.subject, key, now, end)
-            .add_extension(x509.SubjectAlternativeName([alternative(name) for name in names]), critical=False)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(signs=False), critical=True)
-            # No client's: a host's certificate must not pass for a person's at the gateway.
-            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
             .add_extension(_identifier(self.certificate), critical=False)
             .sign(self.key, hashes.SHA256())
         )
@@ -53,7 +80,7 @@ class Authority:
 
 
 def new(name: str, days: int, now: datetime) -> Authority:
-    """A new authority, which signs servers' certificates and no further authorities."""
+    """A new authority, which signs certificates of hosts or of clients, and no further authorities."""
     key = ec.generate_private_key(ec.SECP384R1())
     subject = _name(f"{name} authority")
     certificate = (
@@ -82,6 +109,24 @@ def read(directory: Path, passphrase: str) -> Authority | None:
     if not fits(certificate, key):
         raise TlsError(f"The key {paths[1]} is not that of the authority {paths[0]} ({DIRECTORY}).")
     return Authority(certificate, key)
+
+
+def ensured(
+    directory: Path, passphrase: str, name: str, days: int, now: datetime, *, dry: bool
+) -> tuple[Authority, str]:
+    """The authority of a directory, made if there is none, and what was done with it; empty if nothing was. Raises TlsError."""
+    found, done = read(directory, passphrase), ""
+    if found is None:
+        found, done = new(name, days, now), "made"
+    elif passphrase and not encrypted(directory):
+        done = "its key gets the passphrase"
+    elif found.certificate.not_valid_after_utc <= now:
+        raise TlsError(
+            f"The authority {directory / CERTIFICATE} ended on {day(found.certificate.not_valid_after_utc)}."
+        )
+    if done and not dry:
+        save(found, directory, passphrase)
+    return found, done
 
 
 def encrypted(directory: Path) -> bool:

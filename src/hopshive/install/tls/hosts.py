@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 
 from hopshive.install.tls import authority as authorities
 from hopshive.install.tls import given
-from hopshive.install.tls.authority import Authority
 from hopshive.install.tls.pem import (
     PEM,
     TlsError,
@@ -94,7 +93,10 @@ def ensure(plan: Plan, *, dry: bool = False, now: datetime | None = None) -> Out
 
 def _ensure(plan: Plan, dry: bool, now: datetime) -> Outcome:
     outcome = Outcome()
-    own = None if plan.given is not None else _authority(plan, outcome, dry, now)
+    own = None
+    if plan.given is None:
+        made = (plan.directory, plan.passphrase, plan.name, plan.authority_days)
+        own, outcome.authority = authorities.ensured(*made, now, dry=dry)
     for host, names in sorted(plan.hosts.items()):
         directory = plan.directory / HOSTS / host
         there = _there(directory)
@@ -117,21 +119,6 @@ def _ensure(plan: Plan, dry: bool, now: datetime) -> Outcome:
         if _write(directory, wanted, trusted, plan.store_password, bool(reason), dry) and not reason:
             outcome.stores.append(host)
     return outcome
-
-
-def _authority(plan: Plan, outcome: Outcome, dry: bool, now: datetime) -> Authority:
-    found = authorities.read(plan.directory, plan.passphrase)
-    if found is None:
-        outcome.authority = "made"
-        found = authorities.new(plan.name, plan.authority_days, now)
-    elif plan.passphrase and not authorities.encrypted(plan.directory):
-        outcome.authority = "its key gets the passphrase"
-    elif found.certificate.not_valid_after_utc <= now:
-        path = plan.directory / authorities.CERTIFICATE
-        raise TlsError(f"The authority {path} ended on {day(found.certificate.not_valid_after_utc)}.")
-    if outcome.authority and not dry:
-        authorities.save(found, plan.directory, plan.passphrase)
-    return found
 
 
 def _there(directory: Path) -> Pair | None:

@@ -125,8 +125,12 @@ def vouched(chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certif
 
 def third_left(certificate: x509.Certificate, now: datetime) -> bool:
     """Whether at most a third of a certificate's life is left: it is renewed then."""
-    life = certificate.not_valid_after_utc - certificate.not_valid_before_utc
-    return certificate.not_valid_after_utc - now <= life / 3
+    return in_last_third(certificate.not_valid_before_utc, certificate.not_valid_after_utc, now)
+
+
+def in_last_third(begin: datetime, end: datetime, now: datetime) -> bool:
+    """Whether a moment is in the last third of a time, or after it."""
+    return end - now <= (end - begin) / 3
 
 
 def expires_within(certificate: x509.Certificate, days: int, now: datetime | None = None) -> bool:

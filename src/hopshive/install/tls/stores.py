@@ -20,10 +20,10 @@ TRUST_STORE_PASSWORD = "changeit"  # noqa: S105 - guards nothing
 ALIAS = b"host"
 
 
-def key_store(key: Key, chain: Sequence[x509.Certificate], password: str) -> bytes:
+def key_store(key: Key, chain: Sequence[x509.Certificate], password: str, alias: bytes = ALIAS) -> bytes:
     """A key store with one key and its certificates; a JVM opens store and key with the same password."""
     encryption = serialization.BestAvailableEncryption(password.encode())
-    return pkcs12.serialize_key_and_certificates(ALIAS, key, chain[0], chain[1:] or None, encryption)
+    return pkcs12.serialize_key_and_certificates(alias, key, chain[0], chain[1:] or None, encryption)
 
 
 def holds_key(content: bytes, key: Key, chain: Sequence[x509.Certificate], password: str) -> bool:
