@@ -22,6 +22,14 @@ def certificate_names(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, 
     return found
 
 
+def verified_names(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """By `cluster_address`, a name of each host's certificate for clients that compare no addresses; else the address."""
+    found = {}
+    for names in certificate_names(hosts, hostvars).values():
+        found[names[0]] = next((name for name in names if not _is_address(name)), names[0])
+    return found
+
+
 def given_certificates(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
     """By host, the paths that the inventory gives: certificate, key and authority; empty where it gives none."""
     parts = ("certificate", "key", "authority")
@@ -41,4 +49,8 @@ class FilterModule:
 
     def filters(self) -> dict[str, Any]:
         """The filters by name."""
-        return {"certificate_names": certificate_names, "given_certificates": given_certificates}
+        return {
+            "certificate_names": certificate_names,
+            "given_certificates": given_certificates,
+            "verified_names": verified_names,
+        }

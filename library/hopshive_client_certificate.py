@@ -75,7 +75,7 @@ attributes:
     support: full
     description: Writes nothing as long as certificate and list are good.
 notes:
-  - "Role that uses this module: C(gateway)."
+  - "Roles that use this module: C(gateway), C(lab)."
   - The page of documentation is C(docs/tenancy.md).
 seealso:
   - module: hopshive_certificate
@@ -125,6 +125,11 @@ serial:
   returned: success
   type: str
   sample: 6BD0C9A4D1F5F0E8C1D3BDE5C0D5CB0B2F6A1E77
+ends:
+  description: With V(state=present), the day on which the certificate ends.
+  returned: success
+  type: str
+  sample: "2027-02-25"
 files:
   description: Names of the files that were written to O(output).
   returned: success
@@ -203,6 +208,7 @@ def main() -> None:
         revocation_list=outcome.revocation_list,
         issued=outcome.issued,
         serial=outcome.serial,
+        ends=outcome.ends,
         files=outcome.files,
         revoked=outcome.revoked,
     )

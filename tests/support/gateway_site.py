@@ -46,8 +46,13 @@ def nginx() -> str | None:
     return shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
 
 
-def render(directory: Path, groups: Mapping[str, Sequence[str]], variables: Mapping[str, Any] | None = None) -> None:
-    """Write the role's files into a directory, in one run of Ansible."""
+def render(
+    directory: Path,
+    groups: Mapping[str, Sequence[str]],
+    variables: Mapping[str, Any] | None = None,
+    addresses: Mapping[str, str] | None = None,
+) -> None:
+    """Write the role's files into a directory, in one run of Ansible. `addresses`: of hosts that have another than their name."""
     directory.mkdir(parents=True, exist_ok=True)
     play = PLAY
     for name, text in {
@@ -58,7 +63,10 @@ def render(directory: Path, groups: Mapping[str, Sequence[str]], variables: Mapp
         play = play.replace(name, text)
     inventory = {
         "hopshive": {
-            "children": {name: {"hosts": {host: {} for host in hosts}} for name, hosts in groups.items()},
+            "children": {
+                name: {"hosts": {host: {"cluster_address": (addresses or {}).get(host, host)} for host in hosts}}
+                for name, hosts in groups.items()
+            },
             "vars": {"ansible_connection": "local", "cluster_gateway_secret": GATEWAY},
         }
     }
@@ -154,6 +162,7 @@ def run_gateway(
     groups: Mapping[str, Sequence[str]],
     authority: Path,
     variables: Mapping[str, Any],
+    addresses: Mapping[str, str] | None = None,
 ) -> Iterator[Gateway]:
     """Render and start it. The directory's path is short: a socket's has 107 bytes at most."""
     binary = nginx()
@@ -169,7 +178,7 @@ def run_gateway(
     }
     (directory / "r").mkdir(parents=True, mode=0o700)
     write_script(launcher, [binary, "-g", main])
-    render(directory, {**groups, "gateway": ["gateway"]}, {**paths, **variables})
+    render(directory, {**groups, "gateway": ["gateway"]}, {**paths, **variables}, addresses)
     made = Gateway(directory, port, authority)
     started = made.refresh("start")
     assert started.returncode == 0, started.stderr

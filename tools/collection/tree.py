@@ -44,7 +44,7 @@ PLACES = {
 # For those who change the locks, in a clone.
 DEVELOPERS = {"playbooks/artifacts_update.yml"}
 # Collections that roles and playbooks use; the lowest version is that of the tests.
-DEPENDENCIES = {"community.crypto": ">=3.0.0", "community.docker": ">=4.8.0", "community.mysql": ">=3.16.0"}
+DEPENDENCIES = {"community.docker": ">=4.8.0", "community.mysql": ">=3.16.0"}
 # By file: what else is written differently. Each pattern must be found.
 REPLACED = {
     # A collection is no place for results.

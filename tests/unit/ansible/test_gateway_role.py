@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 GROUPS = {"server2": ["edge1", "edge2"], "login": ["edge1", "edge3"], "gateway": ["gate"]}
 
 
-def written(directory: Path, variables: Mapping[str, Any] | None = None) -> dict[str, str]:
-    render(directory, GROUPS, variables)
+def written(
+    directory: Path, variables: Mapping[str, Any] | None = None, addresses: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    render(directory, GROUPS, variables, addresses)
     return {name: (directory / name).read_text() for name in (*TEMPLATES, "secret.conf")}
 
 
@@ -34,7 +37,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def with_tls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     variables = {"cluster_tls": "bundle", "gateway_revocation_list": "", "gateway_token_seconds": 0}
-    return written(tmp_path_factory.mktemp("tls"), variables)
+    return written(tmp_path_factory.mktemp("tls"), variables, {"edge3": "192.0.2.3"})
 
 
 def directives(text: str, name: str) -> list[str]:
@@ -59,6 +62,9 @@ def test_every_host_behind_is_verified_by_its_own_name(texts: dict[str, str], wi
     assert set(directives(text, "proxy_ssl_verify")) == {"on"}
     assert set(directives(text, "proxy_ssl_trusted_certificate")) == {"/etc/hopshive-tls/authority.pem"}
     assert len(re.findall("proxy_pass https://host_", text)) == 4
+    # nginx compares no addresses: it asks at the address, and verifies the name.
+    assert "host login-" in with_tls["refresh"]
+    assert re.search(r"^host login-\w+ 192\.0\.2\.3 9443$", with_tls["refresh"], re.MULTILINE)
     assert set(directives(texts["nginx.conf"], "proxy_ssl_trusted_certificate")) == {
         "/etc/ssl/certs/ca-certificates.crt"
     }
@@ -70,6 +76,50 @@ def test_with_tls_a_gateway_has_the_certificate_of_its_host(texts: dict[str, str
     assert [directives(texts["nginx.conf"], name) for name in names] == own
     host = [["/etc/hopshive-tls/host.pem"], ["/etc/hopshive-tls/host.key"]]
     assert [directives(with_tls["nginx.conf"], name) for name in names] == host
+
+
+def test_with_tls_the_units_may_read_the_key_of_the_host(texts: dict[str, str], with_tls: dict[str, str]) -> None:
+    for unit in ("unit.service", "refresh.service"):
+        assert "SupplementaryGroups=hopshive-tls\n" in with_tls[unit]
+        assert "SupplementaryGroups" not in texts[unit]
+    # A process keeps the groups that it started with.
+    tasks = {task["name"]: task for task in yaml.safe_load((ROLE / "tasks/config.yml").read_text())}
+    assert "Restart the process of the gateway" in tasks["Write the unit of the gateway"]["notify"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "sources"),
+    [
+        ({"cluster_tls": "bundle"}, ("/srv/tls/clients/authority.pem", "/srv/tls/clients/revoked.pem")),
+        # The list of another authority would refuse all of the site's certificates.
+        ({"cluster_tls": "bundle", "gateway_client_authority_source": "/srv/site.pem"}, ("/srv/site.pem", "")),
+        ({"cluster_tls": "bundle", "gateway_client_authority_source": ""}, ("", "")),
+        ({"cluster_tls": "site"}, ("", "")),
+        ({}, ("", "")),
+    ],
+)
+def test_with_the_bundle_s_tls_it_takes_the_warehouse_s_authority_of_clients(
+    tmp_path: Path, variables: dict[str, str], sources: tuple[str, str]
+) -> None:
+    found = templated(tmp_path, {"cluster_tls_authority_dir": "/srv/tls", **variables})
+    assert tuple(found) == sources
+
+
+def templated(directory: Path, variables: Mapping[str, str]) -> list[str]:
+    names = ("gateway_client_authority_source", "gateway_revocation_list_source")
+    files = [
+        str(ROOT / f"roles/{role}/{place}/main.yml")
+        for place in ("defaults", "vars")
+        for role in ("cluster", "gateway")
+    ]
+    copy = {"dest": str(directory / "found.json"), "content": json.dumps([f"{{{{ {name} }}}}" for name in names])}
+    play = {"hosts": "localhost", "gather_facts": False, "vars_files": files, "tasks": [{"ansible.builtin.copy": copy}]}
+    (directory / "play.yml").write_text(json.dumps([play]))
+    argv = ["ansible-playbook", str(directory / "play.yml"), "-e", json.dumps(variables)]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: list[str] = json.loads((directory / "found.json").read_text())
+    return found
 
 
 def test_a_list_and_a_cache_can_be_left_out(with_tls: dict[str, str]) -> None:

@@ -22,6 +22,7 @@ INTERPRETER = "ansible_python_interpreter"
 WITHOUT_PACKAGE = {
     "hopshive_artifacts",
     "hopshive_certificate",
+    "hopshive_client_certificate",
     "hopshive_files",
     "hopshive_host_info",
     "hopshive_preflight",
@@ -34,7 +35,9 @@ NAMED = {
     "roles/artifacts/tasks/list.yml": "delegated to the controller",
     "roles/artifacts/tasks/main.yml": "delegated to the controller",
     "roles/artifacts/tasks/stage.yml": "delegated to the controller",
-    "roles/lab/tasks/clients.yml": "community.crypto needs cryptography, which the controller's own interpreter has",
+    "roles/gateway/tasks/client_certificate.yml": "delegated to the controller",
+    "roles/gateway/tasks/clients.yml": "delegated to the controller",
+    "roles/lab/tasks/clients.yml": "runs on the controller",
     "roles/mariadb/tasks/service.yml": "community.mysql needs PyMySQL, which only cluster_python has",
     "roles/ndb_sql/tasks/users.yml": "community.mysql needs PyMySQL, which only cluster_python has",
     "roles/tls/tasks/config.yml": "delegated to the controller",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from filter_plugins.certificates import certificate_names, given_certificates
+from filter_plugins.certificates import certificate_names, given_certificates, verified_names
 from hopshive.config import checked
 from hopshive.tls import parse
 from tests.support.servers import ROOT
@@ -204,6 +204,21 @@ def test_a_certificate_is_for_all_names_by_which_a_host_is_reached() -> None:
     assert certificate_names(hostvars, hostvars) == {
         "edge": ["edge.example.org", "edge", "192.0.2.7", "hive.example.org"],
         "master": ["master"],
+    }
+
+
+def test_a_host_with_an_address_is_verified_by_its_name() -> None:
+    hostvars: dict[str, dict[str, Any]] = {
+        "edge": {"cluster_address": "192.0.2.7"},
+        "192.0.2.8": {"cluster_tls_names": ["2001:db8::8", "hive.example.org"]},
+        "192.0.2.9": {},
+        "master": {"cluster_address": "master.example.org"},
+    }
+    assert verified_names(hostvars, hostvars) == {
+        "192.0.2.7": "edge",
+        "192.0.2.8": "hive.example.org",
+        "192.0.2.9": "192.0.2.9",
+        "master.example.org": "master.example.org",
     }
 
 

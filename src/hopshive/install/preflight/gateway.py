@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopshive.install.preflight.problem import Problem, listed, merged
+from hopshive.install.preflight.tls import BUNDLE, NONE, VARIABLE, certificate_names, is_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,7 @@ USER = "hopshive-gateway"
 
 
 def check_gateway(inventory: Inventory) -> Iterator[Problem]:
-    """The gateway has login services to ask, HiveServer2s that want a login, and a user to run as."""
+    """The gateway has login services to ask, HiveServer2s that want a login, names to verify both by, and a user to run as."""
     hosts = [host for host in inventory.members(GROUP) if _is_on(inventory, host)]
     if not hosts:
         return
@@ -50,17 +51,33 @@ def check_gateway(inventory: Inventory) -> Iterator[Problem]:
         users = inventory.hosts[host].values.get("cluster_users")
         if inventory.hosts[host].true("cluster_manage_users") and isinstance(users, dict) and USER not in users:
             findings.append((f"cluster_users lacks {USER} (for {{hosts}}): name all users in it", host))
-        for name in SOURCES:
-            path = Path(str(inventory.hosts[host].values.get(name) or ""))
-            if path.is_absolute() and not path.is_file():
-                findings.append(
-                    (
-                        f"{name} is {path}, which is not on the controller (for {{hosts}}): put the file there, or take the hosts"
-                        " out of the group gateway (docs/tenancy.md)",
-                        host,
-                    )
-                )
+        findings += [(text, host) for text in _lacking_files(inventory, host)]
     yield from merged(findings, hosts)
+    behind = dict.fromkeys([*inventory.members("login"), *inventory.members("server2")])
+    nameless = [
+        (
+            "The certificate of {hosts} has addresses alone, and the gateways' nginx compares no addresses: add a host name to"
+            " cluster_tls_names, or to cluster_address",
+            host,
+        )
+        for host in behind
+        if str(inventory.hosts[host].values.get(VARIABLE, NONE)) != NONE
+        and all(is_address(name) for name in certificate_names(inventory, host))
+    ]
+    yield from merged(nameless, list(behind))
+
+
+def _lacking_files(inventory: Inventory, host: str) -> Iterator[str]:
+    values = inventory.hosts[host].values
+    # The run makes these.
+    made = Path(str(values.get("cluster_tls_authority_dir") or "/"), "clients")
+    for name in SOURCES:
+        path = Path(str(values.get(name) or ""))
+        if path.is_absolute() and not path.is_file() and not (values.get(VARIABLE) == BUNDLE and path.parent == made):
+            yield (
+                f"{name} is {path}, which is not on the controller (for {{hosts}}): put the file there, or take the hosts"
+                " out of the group gateway (docs/tenancy.md)"
+            )
 
 
 def _is_on(inventory: Inventory, host: str) -> bool:

@@ -51,20 +51,20 @@ def _of_host(inventory: Inventory, host: str, now: datetime) -> Iterator[str]:
     if lacking := [name for name, path in paths.items() if not path]:
         yield f"{VARIABLE} is {SITE}, but {' and '.join(lacking)} is not set (for {{hosts}}): name the PEM file on the controller"
         return
-    yield from _of_site(host, [paths[name] for name in PATHS], _names(inventory, host), now)
+    yield from _of_site(host, [paths[name] for name in PATHS], certificate_names(inventory, host), now)
 
 
-def _names(inventory: Inventory, host: str) -> list[str]:
-    """As the filter certificate_names has them."""
+def certificate_names(inventory: Inventory, host: str) -> list[str]:
+    """Names and addresses of a host's certificate, as the filter certificate_names has them."""
     values = inventory.hosts[host].values
     own = values.get("cluster_tls_names")
     reached = str(values.get("ansible_host") or host)
     names = [str(values.get("cluster_address") or host), host]
-    names += [reached] if _is_address(reached) else []
+    names += [reached] if is_address(reached) else []
     return list(dict.fromkeys(names + ([str(name) for name in own] if isinstance(own, list | tuple) else [])))
 
 
-def _is_address(name: str) -> bool:
+def is_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)
     except ValueError:

@@ -69,6 +69,7 @@ class Outcome:
     revocation_list: str = ""
     issued: str = ""
     serial: str = ""
+    ends: str = ""
     files: list[str] = field(default_factory=list)
     revoked: list[str] = field(default_factory=list)
     before: dict[str, Any] = field(default_factory=dict)
@@ -132,7 +133,7 @@ def issue(
         if outcome.issued or not pair:
             pair = office.authority.issue_client(user, days, office.now)
         outcome.after[user] = _shown(pair[0])
-        outcome.serial = _hexadecimal(pair[0].serial_number)
+        outcome.serial, outcome.ends = _hexadecimal(pair[0].serial_number), day(pair[0].not_valid_after_utc)
         _hand_out(office, output, user, pair, outcome)
     return outcome
 
