@@ -211,7 +211,7 @@ def test_a_list_is_followed_by_the_next_before_it_ends(tmp_path: Path, passed: i
 
 
 @pytest.mark.parametrize("damage", ["lost", "no list", "of another authority"])
-def test_a_list_that_is_lost_is_not_begun_anew(tmp_path: Path, damage: str) -> None:
+def test_a_list_that_is_lost_has_no_other_one_in_its_place(tmp_path: Path, damage: str) -> None:
     issue(clients(tmp_path), "alice", 90, tmp_path / "out")
     revoke(clients(tmp_path), "alice")
     path = tmp_path / "clients/revoked.pem"
@@ -228,7 +228,7 @@ def test_a_list_that_is_lost_is_not_begun_anew(tmp_path: Path, damage: str) -> N
     assert contents(tmp_path) == before
 
 
-def test_another_authority_begins_another_list_and_knows_no_certificate_of_before(tmp_path: Path) -> None:
+def test_another_authority_has_a_list_of_its_own_and_none_of_the_former_certificates(tmp_path: Path) -> None:
     issue(clients(tmp_path), "alice", 90, tmp_path / "out")
     for name in ("authority.pem", "authority.key"):
         (tmp_path / "clients" / name).unlink()
