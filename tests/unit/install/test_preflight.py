@@ -20,6 +20,7 @@ from hopshive.install.preflight.host import (
     host_info,
     questions,
 )
+from hopshive.install.preflight.gateway import check_gateway
 from hopshive.install.preflight.inventory import HostVariables, Inventory
 from hopshive.install.preflight.memory import memory_need
 from hopshive.install.preflight.placement import IDS
@@ -695,6 +696,32 @@ def test_a_gateway_that_is_switched_off_needs_nothing() -> None:
 )
 def test_what_a_gateway_lacks_is_named(given: dict[str, Any], said: str) -> None:
     assert said in only_error(with_gateway(**given))
+
+
+def gateway_errors(**given: Any) -> list[str]:
+    return [problem.text for problem in check_gateway(with_gateway(**given))]
+
+
+def test_the_authority_of_clients_that_the_run_makes_need_not_be_there(tmp_path: Path) -> None:
+    made = {
+        "cluster_tls": "bundle",
+        "cluster_tls_authority_dir": str(tmp_path / "tls"),
+        "gateway_client_authority_source": str(tmp_path / "tls/clients/authority.pem"),
+        "gateway_revocation_list_source": str(tmp_path / "tls/clients/revoked.pem"),
+    }
+    assert gateway_errors(**made) == []
+    # Without the bundle, the run makes none.
+    assert [text.split()[0] for text in gateway_errors(**{**made, "cluster_tls": "none"})] == [
+        "gateway_client_authority_source",
+        "gateway_revocation_list_source",
+    ]
+
+
+def test_a_host_behind_a_gateway_has_a_name_in_its_certificate() -> None:
+    (text,) = gateway_errors(login=("192.0.2.7",), cluster_tls="bundle")
+    assert text.startswith("The certificate of host 192.0.2.7 has addresses alone")
+    named = {"login": ("192.0.2.7",), "cluster_tls": "bundle", "cluster_tls_names": ["login.example.org"]}
+    assert gateway_errors(**named) == []
 
 
 def test_another_back_end_needs_no_people() -> None:
