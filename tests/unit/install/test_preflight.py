@@ -10,6 +10,7 @@ import pytest
 from hopshive.install.preflight.artifacts import tarball_fault
 from hopshive.install.preflight.checks import check_inventory, check_tags
 from hopshive.install.preflight.database import OPTIONAL, PASSWORDS, password_weakness
+from hopshive.install.preflight.gateway import check_gateway
 from hopshive.install.preflight.host import (
     Disk,
     HostInfo,
@@ -20,7 +21,6 @@ from hopshive.install.preflight.host import (
     host_info,
     questions,
 )
-from hopshive.install.preflight.gateway import check_gateway
 from hopshive.install.preflight.inventory import HostVariables, Inventory
 from hopshive.install.preflight.memory import memory_need
 from hopshive.install.preflight.placement import IDS
