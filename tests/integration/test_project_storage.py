@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopshive.hdfs.wanted import MakeDirectory, WebHdfsError
-from hopshive.hdfs.webhdfs import Quota, WebHdfs
+from hopshive.hdfs.wanted import Entry, MakeDirectory, Quota, WebHdfsError
+from hopshive.hdfs.webhdfs import WebHdfs
 from hopshive.tenancy import storage
 from hopshive.tenancy.projects import read
 from tests.support.servers import connect, run_hdfs, unpack
@@ -80,7 +80,7 @@ def admin(as_user: As, hdfs: Hdfs) -> Iterator[WebHdfs]:
 
 def wanted(readers: bool = True, quota: Quota = Quota()) -> storage.Directory:  # noqa: B008 - frozen
     acl = {entry for entry in SALES.acl("hive") if readers or "plans" not in entry}
-    return storage.Directory(TOP, "hive", "sales", frozenset(acl), quota)
+    return storage.Directory(TOP, "hive", "sales", frozenset(acl), quota, frozenset(SALES.users))
 
 
 def may_write(client: WebHdfs, directory: str) -> bool:
@@ -144,6 +144,39 @@ def test_a_dry_run_says_the_same_and_does_nothing(admin: WebHdfs) -> None:
     assert storage.ensure(admin, wanted(quota=Quota(100))) == foretold
 
 
+def test_a_database_of_before_becomes_the_projects_with_all_its_files(admin: WebHdfs, as_user: As) -> None:
+    # As a warehouse without a login makes it: of the user who runs jobs, and readable for all.
+    admin.apply(MakeDirectory(TOP, "777"))
+    spark = as_user("spark")
+    for path in (f"{TOP}/t", f"{TOP}/t/day=1"):
+        spark.apply(MakeDirectory(path, "755"))
+    write(spark, f"{TOP}/t/day=1/part")
+    assert may_read(as_user("stranger"), f"{TOP}/t/day=1/part")
+    assert storage.ensure(admin, wanted())
+    assert storage.ensure(admin, wanted()) == []
+    seen = {
+        user: (may_write(as_user(user), f"{TOP}/t/day=1"), may_read(as_user(user), f"{TOP}/t/day=1/part"))
+        for user in (*GROUPS, "spark", "hive")
+    }
+    assert seen == {
+        "sales__alice": (True, True),
+        "sales__bob": (False, True),
+        "plans__alice": (False, True),
+        "stranger": (False, False),
+        "spark": (False, False),
+        "hive": (True, True),
+    }
+
+
+def test_what_a_member_made_stays_the_members_when_readers_change(admin: WebHdfs, as_user: As) -> None:
+    storage.ensure(admin, wanted(readers=False))
+    write(as_user("sales__alice"), f"{TOP}/part")
+    storage.ensure(admin, wanted())
+    status = admin.status(f"{TOP}/part")
+    assert status is not None
+    assert (status.owner, status.group) == ("sales__alice", "sales")
+
+
 def test_a_reader_that_is_taken_away_loses_old_files_too(admin: WebHdfs, as_user: As) -> None:
     storage.ensure(admin, wanted(readers=False))
     alice, reader = as_user("sales__alice"), as_user("plans__alice")
@@ -164,7 +197,7 @@ def test_a_walk_that_was_interrupted_is_done_again(
     alice.apply(MakeDirectory(f"{TOP}/t"))
     write(alice, f"{TOP}/t/part")
 
-    def gone(_path: str) -> list[tuple[str, bool]]:
+    def gone(_path: str) -> list[Entry]:
         raise WebHdfsError("HDFS is gone.")
 
     with monkeypatch.context() as patch, pytest.raises(WebHdfsError, match="gone"):

@@ -55,6 +55,8 @@ PROJECTS: dict[str, Any] = {
     },
     "plans": {"id": 20002, "members": {"alice": {"id": 30002, "role": "owner"}}},
 }
+# A project that is made of a database which is there before.
+LATER: dict[str, Any] = {"old": {"id": 20006, "members": {"alice": {"id": 30006, "role": "owner"}}}}
 CHECKER, CHECKER_PASSWORD = "checker", "c" * 32
 RECHECK_SECONDS = 1.0
 TIMEOUT_SECONDS, DEADLINE_SECONDS = 1.0, 2.0
@@ -142,11 +144,11 @@ def compile_jar(rig: Rig, conf: Path, directory: Path) -> Path:
 @pytest.fixture(scope="module")
 def server2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server2]:
     directory = tmp_path_factory.mktemp("login")
-    members = {name: set(project["members"]) for name, project in PROJECTS.items()}
+    members = {name: set(project["members"]) for name, project in {**PROJECTS, **LATER}.items()}
     stub = LoginStub({ALICE: PASSWORD, BOB: "b"}, members)
     accounts = {
         user: [name, *([project.writers_group] if user in project.writers else [])]
-        for name, project in read(PROJECTS).items()
+        for name, project in read({**PROJECTS, **LATER}).items()
         for user in project.users
     }
     rules = {f"hadoop.proxyuser.{SERVICE_USER}.hosts": "*", f"hadoop.proxyuser.{SERVICE_USER}.groups": "*"}
@@ -279,6 +281,32 @@ def test_projects_are_made_once_and_shared_and_removed(server2: Server2) -> None
     assert run(removed=["gone"])["changed"] is False
     wrong = run(projects={"sales": {"id": 1}})
     assert "projects.sales.members must hold people" in wrong["msg"]
+
+
+def test_a_database_of_before_becomes_a_project_with_its_tables(server2: Server2) -> None:
+    before = server2.session()
+    before.execute("CREATE DATABASE old")
+    for table in ("kept", "dropped"):
+        before.execute(f"CREATE EXTERNAL TABLE old.{table} STORED AS ORC AS SELECT 7 AS a")
+    before.close()
+    arguments = project_arguments(server2.rig, server2.database, server2.metastore, projects={**PROJECTS, **LATER})
+    done = run_module("hopshive_project", arguments)
+    assert "owner of the database old: group old" in done["changes"]["old"], done
+    assert run_module("hopshive_project", arguments)["changed"] is False
+    alice = server2.session(database="old")
+    assert alice.execute("SELECT current_user(), a FROM kept") == [("old__alice", 7)]
+    alice.execute("INSERT INTO kept VALUES (8)")
+    assert sorted(alice.execute("SELECT a FROM kept")) == [(7,), (8,)]
+    alice.execute("ALTER TABLE dropped SET TBLPROPERTIES ('external.table.purge'='true')")
+    alice.execute("DROP TABLE dropped")
+    assert "dropped" not in fs_shell(server2.rig, "-ls", "/warehouse/external/old.db")
+    alice.close()
+    # The account that made the tables is in no project.
+    account = server2.session()
+    with pytest.raises(HiveError, match="Permission denied: user=alice"):
+        account.execute("SELECT a FROM old.kept")
+    account.close()
+    run_module("hopshive_project", project_arguments(server2.rig, server2.database, server2.metastore, removed=["old"]))
 
 
 def test_a_refusal_reaches_the_client_as_a_sentence(server2: Server2) -> None:

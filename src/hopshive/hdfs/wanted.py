@@ -91,6 +91,24 @@ class Upload:
 
 
 @dataclass(frozen=True)
+class Quota:
+    """The most files and directories below a directory, and the most bytes of all replicas; 0: as many as there is room for."""
+
+    names: int = 0
+    space: int = 0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a directory has."""
+
+    path: str
+    is_directory: bool
+    owner: str
+    group: str
+
+
+@dataclass(frozen=True)
 class SetOwner:
     """Set owner and group; None leaves one as it is."""
 

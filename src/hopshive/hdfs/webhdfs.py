@@ -20,8 +20,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from hopshive.hdfs.wanted import (
     Delete,
+    Entry,
     MakeDirectory,
     Operation,
+    Quota,
     SetAcl,
     SetMode,
     SetOwner,
@@ -48,14 +50,6 @@ CHUNK = 1024 * 1024
 
 # Takes a quota away.
 NO_QUOTA = -1
-
-
-@dataclass(frozen=True)
-class Quota:
-    """The most files and directories below a directory, and the most bytes of all replicas; 0: as many as there is room for."""
-
-    names: int = 0
-    space: int = 0
 
 
 class _NotNow(Exception):
@@ -112,11 +106,11 @@ class WebHdfs:
 
     def directories(self, path: str) -> list[str]:
         """Paths of the directories in a directory; none if it is gone."""
-        return [below for below, is_directory in self.entries(path) if is_directory]
+        return [below.path for below in self.entries(path) if below.is_directory]
 
-    def entries(self, path: str) -> list[tuple[str, bool]]:
-        """The path of each entry of a directory, and whether it is a directory; none if the directory is gone."""
-        found: list[tuple[str, bool]] = []
+    def entries(self, path: str) -> list[Entry]:
+        """The entries of a directory; none if the directory is gone."""
+        found: list[Entry] = []
         last: str | None = None
         while True:
             try:
@@ -126,7 +120,10 @@ class WebHdfs:
                     return found
                 raise self._sentence(path, error) from None
             entries = listing["partialListing"]["FileStatuses"]["FileStatus"]
-            found += [(posixpath.join(path, one["pathSuffix"]), one["type"] == "DIRECTORY") for one in entries]
+            found += [
+                Entry(posixpath.join(path, one["pathSuffix"]), one["type"] == "DIRECTORY", one["owner"], one["group"])
+                for one in entries
+            ]
             if not listing["remainingEntries"]:
                 return found
             last = entries[-1]["pathSuffix"]
@@ -153,8 +150,15 @@ class WebHdfs:
 
     def replace_acl(self, path: str, entries: Collection[str]) -> bool:
         """SETACL: make these all entries of a path's ACL; False if the path is gone."""
+        return self._unless_gone(path, "SETACL", aclspec=",".join(sorted(entries)))
+
+    def give(self, path: str, owner: str, group: str) -> bool:
+        """SETOWNER; False if the path is gone."""
+        return self._unless_gone(path, "SETOWNER", owner=owner, group=group)
+
+    def _unless_gone(self, path: str, operation: str, **parameters: str) -> bool:
         try:
-            self._call("PUT", path, "SETACL", aclspec=",".join(sorted(entries)))
+            self._call("PUT", path, operation, **parameters)
         except _Refused as error:
             if error.exception == "FileNotFoundException":
                 return False

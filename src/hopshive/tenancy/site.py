@@ -7,8 +7,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hopshive.hdfs.wanted import Delete, MakeDirectory, SetMode, SetOwner
-from hopshive.hdfs.webhdfs import Quota, WebHdfs
+from hopshive.hdfs.wanted import Delete, MakeDirectory, Quota, SetMode, SetOwner
+from hopshive.hdfs.webhdfs import WebHdfs
 from hopshive.tenancy import members, storage
 from hopshive.tenancy.hive_database import HiveDatabase, Metastores
 
@@ -108,7 +108,8 @@ def directories(site: Site, project: Project) -> Iterator[storage.Directory]:
     quota = Quota(project.name_quota, project.space_quota)
     for top in (site.external, site.managed):
         path = posixpath.join(top, f"{project.name}.db")
-        yield storage.Directory(path, site.service, project.name, project.acl(site.service), quota)
+        acl, users = project.acl(site.service), frozenset(project.users)
+        yield storage.Directory(path, site.service, project.name, acl, quota, users)
 
 
 def own_directories(site: Site, project: Project) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """The directories of a project on HDFS: owner, group, ACL, quota.
 
-An ACL is set on all that lies below, files too, when it changes. Once that walk is done, the top keeps a digest of the ACL as an
+An ACL is set on all that lies below, files too, when it changes. What other users own there, such as tables from before the
+project, becomes the service's, in the project's group. Once that walk is done, the top keeps a digest of the ACL as an
 extended attribute. A walk that was interrupted has left none, so the next run walks again.
 """
 
@@ -12,8 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from hopshive.hdfs.wanted import MakeDirectory, SetMode, SetOwner
-from hopshive.hdfs.webhdfs import Quota
+from hopshive.hdfs.wanted import MakeDirectory, Quota, SetMode, SetOwner
 
 if TYPE_CHECKING:
     from hopshive.hdfs.webhdfs import WebHdfs
@@ -27,13 +27,17 @@ _OF_MODE = ("user::", "mask::", "other::")
 
 @dataclass(frozen=True)
 class Directory:
-    """A wanted directory of a project."""
+    """A wanted directory of a project.
+
+    What lies below belongs to `owner` or to one of `owners`, and to `group`.
+    """
 
     path: str
     owner: str
     group: str
     acl: frozenset[str]
     quota: Quota = NO_LIMITS
+    owners: frozenset[str] = frozenset()
 
     @property
     def digest(self) -> str:
@@ -92,10 +96,13 @@ def _walk(client: WebHdfs, wanted: Directory) -> None:
     client.replace_acl(wanted.path, wanted.acl)
     unread = [wanted.path]
     while unread:
-        for path, is_directory in client.entries(unread.pop()):
-            there = client.replace_acl(path, wanted.acl if is_directory else of_files)
-            if is_directory and there:
-                unread.append(path)
+        for entry in client.entries(unread.pop()):
+            there = client.replace_acl(entry.path, wanted.acl if entry.is_directory else of_files)
+            owner = entry.owner if entry.owner in wanted.owners else wanted.owner
+            if there and (owner, wanted.group) != (entry.owner, entry.group):
+                there = client.give(entry.path, owner, wanted.group)
+            if entry.is_directory and there:
+                unread.append(entry.path)
     client.set_attribute(wanted.path, WALKED, wanted.digest)
 
 
