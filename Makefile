@@ -168,6 +168,10 @@ faults: venv ## break a running lab in each way, with clients at work: LABEL=ha 
 bench-deploy: venv ## time a deployment: empty cache, warm cache, nothing to do
 	$(BIN)/python -m tests.bench.deploy
 
+.PHONY: bench-tenancy
+bench-tenancy: venv ## what logins, projects and TLS cost, beside a running lab_tenancy: LABEL=tenancy ARGS="--only results --docs"
+	$(BIN)/python -m tests.bench.tenancy --label $(if $(filter file,$(origin LABEL)),tenancy,$(LABEL)) $(ARGS)
+
 .PHONY: bench-consistency
 bench-consistency: venv ## measure how the metastore follows the file system (ARGS="--only restore --scale 0.1")
 	$(BIN)/python -m tests.bench.consistency $(ARGS)

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from tests.bench.recap import HostRecap, read
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "bench"
 CACHE = BUILD / "cache"
+INVENTORY = ("tests/bench/inventory",)
 # What is promised on two cores.
 WARM_TARGET_S = 480.0
 NOTHING_TO_DO_TARGET_S = 120.0
@@ -36,18 +37,22 @@ class Run:
     recap: list[HostRecap]
 
 
-def play(name: str, *playbooks: str) -> Run:
-    """Run playbooks on the benchmark's own hosts; a failure ends the benchmark with the log's last lines."""
+def play(name: str, *playbooks: str, inventories: Sequence[str] = INVENTORY, cache: Path | None = CACHE) -> Run:
+    """Run playbooks on the benchmark's own hosts; a failure ends the benchmark with the log's last lines.
+
+    `cache`: one of its own, with an image of its own; None takes the controller's, as a lab does.
+    """
     log = BUILD / f"deploy-{name}.log"
     command = [
         str(Path(sys.executable).parent / "ansible-playbook"),
-        "--inventory=tests/bench/inventory",
-        f"--extra-vars=artifacts_cache_dir={CACHE}",
-        "--extra-vars=lab_image_repository=hopshive/bench",
-        *playbooks,
+        *(f"--inventory={inventory}" for inventory in inventories),
     ]
-    # pip keeps a cache of its own, which would warm what is to be measured cold.
-    environment = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "XDG_CACHE_HOME": str(CACHE / "xdg")}
+    environment = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+    if cache:
+        command += [f"--extra-vars=artifacts_cache_dir={cache}", "--extra-vars=lab_image_repository=hopshive/bench"]
+        # pip keeps a cache of its own, which would warm what is to be measured cold.
+        environment["XDG_CACHE_HOME"] = str(cache / "xdg")
+    command += playbooks
     began = time.monotonic()
     with log.open("w") as output:
         code = subprocess.run(
