@@ -30,6 +30,7 @@ from tests.bench.thrift_metastore import ThriftMetastore
 from tests.support.jdbc_driver import build_driver
 from tests.support.metastore_db import Metastore, drop, own_names, stock_metastore
 from tests.support.servers import (
+    QUICK,
     Hdfs,
     MariaDB,
     connect,
@@ -45,7 +46,7 @@ from tests.support.servers import (
 from tests.warehouse.hiveserver2 import HiveSession
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hopshive.daemon.request import Request, RequestKind
     from hopshive.hdfs.namenode import NameNode
@@ -63,11 +64,31 @@ NAMENODE = {
     "dfs.namenode.edit.log.autoroll.multiplier.threshold": 0.005,
     "dfs.namenode.edit.log.autoroll.check.interval.ms": 10_000,
 }
-NAMENODE_JVM = ["-Xmx1g"]
-METASTORE_JVM = ["-Xmx1g"]
-SERVER2_JVM = ["-Xmx2g"]
 USER = "hive"
 UNBOUND = "SELECT COUNT(*) FROM SDS WHERE PARTITION_ID IS NULL AND PARENT_ID IS NULL AND NAME IS NULL"
+
+
+@dataclass(frozen=True)
+class Jvms:
+    """The arguments of each server's JVM for compiler, collector and heap.
+
+    `compiler`: those that a JVM with the settings of the roles gets besides.
+    """
+
+    namenode: Sequence[str]
+    metastore: Sequence[str]
+    server2: Sequence[str]
+    compiler: Sequence[str] = ()
+
+
+MEASURED = Jvms(["-Xmx1g"], ["-Xmx1g"], ["-Xmx2g"])
+# For tests that measure nothing: the servers start in half of the processor time.
+UNMEASURED = Jvms(
+    [*QUICK, *MEASURED.namenode],
+    [*QUICK, *MEASURED.metastore],
+    [*QUICK, *MEASURED.server2],
+    compiler=["-XX:TieredStopAtLevel=1"],
+)
 
 
 @dataclass(frozen=True)
@@ -95,9 +116,10 @@ class Daemon:
 class Rig:
     """All servers of one benchmark, until `stack` is closed."""
 
-    def __init__(self, directory: Path, stack: ExitStack) -> None:
+    def __init__(self, directory: Path, stack: ExitStack, jvms: Jvms = MEASURED) -> None:
         self.directory = directory
         self.stack = stack
+        self.jvms = jvms
 
     def place(self, name: str) -> Path:
         """A directory of one server."""
@@ -138,7 +160,7 @@ class Rig:
     @cached_property
     def hdfs(self) -> Hdfs:
         """A NameNode out of safe mode and a DataNode."""
-        hdfs = self.stack.enter_context(run_hdfs(self.place("hdfs"), self.hadoop, NAMENODE, NAMENODE_JVM))
+        hdfs = self.stack.enter_context(run_hdfs(self.place("hdfs"), self.hadoop, NAMENODE, self.jvms.namenode))
         connect(hdfs).close()
         return hdfs
 
@@ -217,7 +239,12 @@ class Rig:
         conf = self.site(database, port)
         name, log = "org.apache.hadoop.hive.metastore.HiveMetaStore", self.directory / f"metastore.{database}.log"
         with run_java(
-            name, self.classpath(conf), log, ["-p", str(port)], environment=self.environment(conf), jvm=METASTORE_JVM
+            name,
+            self.classpath(conf),
+            log,
+            ["-p", str(port)],
+            environment=self.environment(conf),
+            jvm=self.jvms.metastore,
         ):
             wait_for(Target("metastore", "127.0.0.1", port), 120)
             yield port
@@ -237,7 +264,7 @@ class Rig:
         own = free_port()
         conf = self.site(database, port, own)
         name, log = "org.apache.hive.service.server.HiveServer2", self.directory / f"server2.{database}.log"
-        with run_java(name, self.classpath(conf), log, environment=self.environment(conf), jvm=SERVER2_JVM):
+        with run_java(name, self.classpath(conf), log, environment=self.environment(conf), jvm=self.jvms.server2):
             session = HiveSession("127.0.0.1", own, self.hdfs.user, timeout=3600)
             session.wait(180)
             yield session

@@ -175,7 +175,7 @@ class Site:
             session.close()
 
     def _jvm(self, kind: str) -> list[str]:
-        return [f"-Xmx{self.settings['heap_mb'][kind]}m", *self.settings["jvm_options"][kind]]
+        return [f"-Xmx{self.settings['heap_mb'][kind]}m", *self.settings["jvm_options"][kind], *self.rig.jvms.compiler]
 
 
 def _text(value: object) -> object:

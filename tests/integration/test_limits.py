@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bench.rig import Rig
+from tests.bench.rig import UNMEASURED, Rig
 from tests.bench.sites import start_mariadb
 from tests.support.mirror_world import Files
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveSession]:
     with ExitStack() as stack:
-        rig = Rig(tmp_path_factory.mktemp("limits"), stack)
+        rig = Rig(tmp_path_factory.mktemp("limits"), stack, UNMEASURED)
         site = start_mariadb(rig)
         assert rig.namenode
         Files(rig.hdfs).ready()

@@ -15,11 +15,11 @@ import pytest
 
 from hopshive.tenancy.policy import read, render
 from tests.bench import rig as rigs
-from tests.bench.rig import SERVER2_JVM, Rig
+from tests.bench.rig import UNMEASURED, Rig
+from tests.support.mirror_world import Files
 from tests.support.servers import (
     ROOT,
     free_port,
-    hadoop_classpath,
     require_java_compiler,
     run_java,
     site_properties,
@@ -164,13 +164,12 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
         # A compaction acts as the owner of the files, which is HiveServer2's own account here.
         for kind in ("hosts", "groups"):
             patch.setitem(rigs.NAMENODE, f"hadoop.proxyuser.hdfs.{kind}", "*")
-        rig = AdministeredRig(directory, stack)
+        rig = AdministeredRig(directory, stack, UNMEASURED)
         stack.enter_context(rig.database("policy"))
         metastore = stack.enter_context(rig.metastore("policy"))
-        places = ["/warehouse/managed", "/warehouse/external", "/scratch", "/tmp"]  # noqa: S108 - of HDFS
-        argv = ["java", "-cp", ":".join([str(rig.hdfs.conf), *hadoop_classpath(rig.hadoop)])]
-        command = [*argv, "org.apache.hadoop.fs.FsShell", "-mkdir", "-p", *places]
-        subprocess.run(command, env=rig.environment(rig.hdfs.conf), check=True)
+        files = Files(rig.hdfs)
+        for place in ("/warehouse/managed", "/warehouse/external", "/scratch", "/tmp"):  # noqa: S108 - of HDFS
+            files.mkdir(place)
         port = free_port()
         conf = rig.site("policy", metastore, port)
         add_properties(conf, PROPERTIES | {"hopshive.policy.file": file})
@@ -182,7 +181,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
                 directory / "server2.out",
                 properties={"hive.log.dir": directory},
                 environment=rig.environment(conf),
-                jvm=SERVER2_JVM,
+                jvm=rig.jvms.server2,
             )
         )
         session = HiveSession("127.0.0.1", port, ADMIN, timeout=600)

@@ -8,27 +8,27 @@ from __future__ import annotations
 
 import base64
 import getpass
-import os
 import subprocess
 import time
 import urllib.error
 import urllib.request
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hopshive.hdfs.wanted import MakeDirectory, SetMode
+from hopshive.hdfs.webhdfs import WebHdfs
 from hopshive.tenancy.projects import read
 from tests.bench import rig as rigs
-from tests.bench.rig import Rig
+from tests.bench.rig import UNMEASURED, Rig
 from tests.support.login_stub import NEVER, Answer, LoginStub, run_login_stub, said
 from tests.support.modules import run_module
 from tests.support.patience import within
 from tests.support.servers import (
     ROOT,
     free_port,
-    hadoop_classpath,
     require_java_compiler,
     run_java,
     site_properties,
@@ -67,6 +67,7 @@ class Server2:
     """A running HiveServer2 with both of its ports, and the login service that it asks."""
 
     rig: Rig
+    hdfs: WebHdfs
     database: Metastore
     login: LoginStub
     metastore: int
@@ -120,16 +121,6 @@ def project_arguments(rig: Rig, database: Metastore, metastore: int, **changed: 
     }
 
 
-def fs_shell(rig: Rig, *arguments: str) -> str:
-    """What `hdfs dfs` prints, as HDFS's superuser."""
-    argv = ["java", "-cp", ":".join([str(rig.hdfs.conf), *hadoop_classpath(rig.hadoop)])]
-    environment = {**os.environ, "HADOOP_USER_NAME": rig.hdfs.user}
-    done = subprocess.run(
-        [*argv, "org.apache.hadoop.fs.FsShell", *arguments], env=environment, capture_output=True, text=True, check=True
-    )
-    return done.stdout
-
-
 def compile_jar(rig: Rig, conf: Path, directory: Path) -> Path:
     """The jar as the role server2 builds it."""
     require_java_compiler()
@@ -159,12 +150,14 @@ def server2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server2]:
         for name, value in rules.items():
             patch.setitem(rigs.NAMENODE, name, value)
         stack.enter_context(run_login_stub(stub))
-        rig = Rig(directory, stack)
+        rig = Rig(directory, stack, UNMEASURED)
         database = stack.enter_context(rig.database("login"))
         assert rig.namenode
-        places = ["/warehouse/managed", "/warehouse/external", "/scratch", "/tmp"]  # noqa: S108 - of HDFS
-        fs_shell(rig, "-mkdir", "-p", *places)
-        fs_shell(rig, "-chmod", "-R", "1777", "/warehouse", *places)
+        places = ["/warehouse", "/warehouse/managed", "/warehouse/external", "/scratch", "/tmp"]  # noqa: S108 - of HDFS
+        hdfs = stack.enter_context(closing(WebHdfs([rig.hdfs.url], rig.hdfs.user)))
+        for place in places:
+            hdfs.apply(MakeDirectory(place))
+            hdfs.apply(SetMode(place, "1777"))
         metastore = stack.enter_context(rig.metastore("login"))
         made = run_module("hopshive_project", project_arguments(rig, database, metastore))
         assert set(made.get("changes", ())) == set(PROJECTS), made
@@ -205,10 +198,10 @@ def server2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server2]:
                 directory / "server2.out",
                 properties={"hive.log.dir": directory},
                 environment=environment,
-                jvm=rigs.SERVER2_JVM,
+                jvm=rig.jvms.server2,
             )
         )
-        found = Server2(rig, database, stub, metastore, port, http_port, conf, log)
+        found = Server2(rig, hdfs, database, stub, metastore, port, http_port, conf, log)
         session = found.session()
         session.wait(180)
         session.close()
@@ -234,8 +227,9 @@ def test_a_table_belongs_to_the_project_user_on_hdfs_and_in_the_metastore(server
     session.execute("CREATE EXTERNAL TABLE owned STORED AS ORC AS SELECT 1 AS a")
     shown = {str(row[0]).strip(): str(row[1]).strip() for row in session.execute("DESCRIBE FORMATTED owned")}
     assert shown["Owner:"] == "sales__alice"
-    listed = fs_shell(server2.rig, "-ls", "/warehouse/external/sales.db/owned")
-    assert {line.split()[2] for line in listed.splitlines()[1:]} == {"sales__alice"}
+    places = [path for path, _ in server2.hdfs.entries("/warehouse/external/sales.db/owned")]
+    found = [server2.hdfs.status(place) for place in places]
+    assert {status.owner for status in found if status} == {"sales__alice"}
     session.close()
 
 
@@ -275,9 +269,7 @@ def test_projects_are_made_once_and_shared_and_removed(server2: Server2) -> None
     assert refused["failed"]
     assert "projects no longer has gone, which has members" in refused["msg"]
     assert run(removed=["gone"])["changes"]["gone"][0] == "bob: no longer a member"
-    assert "/user/hdfs/.Trash/Current/warehouse/external/gone.db" in fs_shell(
-        server2.rig, "-ls", "/user/hdfs/.Trash/Current/warehouse/external"
-    )
+    assert server2.hdfs.status("/user/hdfs/.Trash/Current/warehouse/external/gone.db")
     assert run(removed=["gone"])["changed"] is False
     wrong = run(projects={"sales": {"id": 1}})
     assert "projects.sales.members must hold people" in wrong["msg"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pymysql
 import pytest
 
-from tests.bench.rig import Rig, wait_for_value, wait_until_bound
+from tests.bench.rig import UNMEASURED, Rig, wait_for_value, wait_until_bound
 from tests.support.mirror_world import Files
 from tests.warehouse.hiveserver2 import HiveError, HiveSession
 
@@ -53,7 +53,7 @@ def literal(text: str) -> str:
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     with ExitStack() as stack:
-        rig = Rig(tmp_path_factory.mktemp("texts"), stack)
+        rig = Rig(tmp_path_factory.mktemp("texts"), stack, UNMEASURED)
         metastore = stack.enter_context(rig.database(DATABASE))
         metastore.mariadb.execute("SET GLOBAL log_output = 'TABLE'", "SET GLOBAL general_log = 1")
         assert rig.namenode

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bench.rig import Rig
+from tests.bench.rig import UNMEASURED, Rig
 from tests.bench.sites import Site, start_mariadb
 from tests.bench.thrift_metastore import MetastoreError
 from tests.support.mirror_world import Files
@@ -52,7 +52,7 @@ class Warehouse:
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     with ExitStack() as stack:
-        rig = Rig(tmp_path_factory.mktemp("long"), stack)
+        rig = Rig(tmp_path_factory.mktemp("long"), stack, UNMEASURED)
         site = start_mariadb(rig)
         assert rig.namenode
         Files(rig.hdfs).ready()

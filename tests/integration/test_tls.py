@@ -17,7 +17,7 @@ from hopshive.services import health
 from hopshive.services.health import NoAnswer, Target, wait_for
 from hopshive.services.watchdog import probe_metastore, probe_web
 from tests.bench import rig as rigs
-from tests.bench.rig import USER, Rig
+from tests.bench.rig import UNMEASURED, USER, Rig
 from tests.support.authority import Authority
 from tests.support.modules import run_module
 from tests.support.servers import (
@@ -116,7 +116,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(rigs, "MARIADB", [*rigs.MARIADB, *(f"--{line.replace('_', '-')}" for line in settings)])
-        rig = Rig(directory, stack)
+        rig = Rig(directory, stack, UNMEASURED)
         stack.enter_context(rig.database("tls", consistent=False))
         metastore, port, http, web = (free_port() for _ in range(4))
         provider = f"localjceks://file{directory}/credentials.jceks"
@@ -141,7 +141,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
                 directory / "metastore.log",
                 ["-p", str(metastore)],
                 environment=rig.environment(conf),
-                jvm=rigs.METASTORE_JVM,
+                jvm=rig.jvms.metastore,
             )
         )
         found = Warehouse(rig, tls, metastore, port, http, web, conf)
@@ -152,7 +152,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
                 rig.classpath(conf),
                 directory / "server2.log",
                 environment=rig.environment(conf),
-                jvm=rigs.SERVER2_JVM,
+                jvm=rig.jvms.server2,
             )
         )
         wait_for(Target("server2", "127.0.0.1", port, user="hive", authority=found.authority), 180)

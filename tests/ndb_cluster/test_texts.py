@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bench.rig import Rig
+from tests.bench.rig import UNMEASURED, Rig
 from tests.bench.sites import Site, start_ndb
 from tests.support.mirror_world import Files
 from tests.support.patience import within
@@ -38,7 +38,7 @@ class Warehouse:
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     with ExitStack() as stack:
-        rig = Rig(tmp_path_factory.mktemp("texts"), stack)
+        rig = Rig(tmp_path_factory.mktemp("texts"), stack, UNMEASURED)
         site = start_ndb(rig)
         assert rig.namenode
         Files(rig.hdfs).ready()
