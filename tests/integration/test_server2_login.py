@@ -291,7 +291,7 @@ def test_a_database_of_before_becomes_a_project_with_its_tables(server2: Server2
     assert sorted(alice.execute("SELECT a FROM kept")) == [(7,), (8,)]
     alice.execute("ALTER TABLE dropped SET TBLPROPERTIES ('external.table.purge'='true')")
     alice.execute("DROP TABLE dropped")
-    assert "dropped" not in fs_shell(server2.rig, "-ls", "/warehouse/external/old.db")
+    assert server2.hdfs.directories("/warehouse/external/old.db") == ["/warehouse/external/old.db/kept"]
     alice.close()
     # The account that made the tables is in no project.
     account = server2.session()
