@@ -289,6 +289,28 @@ def test_a_subject_that_may_not_come_in_gets_the_service_s_sentence(
     assert len(world.received()) == before
 
 
+def whoami(world: World, pair: Pair | None) -> Reply:
+    connection = world.gateway.connect(pair)
+    try:
+        return ask(connection, path="/whoami", method="GET")
+    finally:
+        connection.close()
+
+
+def test_the_gateway_says_whom_a_certificate_lets_in(world: World) -> None:
+    before = len(world.received())
+    assert whoami(world, world.client("alice")).json == {"user": "alice"}
+    assert whoami(world, world.client("sales", "sales__alice")).json == {"user": "sales__alice"}
+    foreign = whoami(world, world.client("foreign", "hr__alice"))
+    assert (foreign.status, foreign.json["message"]) == (
+        403,
+        "alice is not a member of the project hr, or there is no such project.",
+    )
+    none = whoami(world, None)
+    assert (none.status, none.json["error"]) == (401, "certificate")
+    assert len(world.received()) == before
+
+
 def test_a_certificate_of_a_project_s_user_is_for_that_project(world: World) -> None:
     reply = world.gateway.post(world.client("sales", "sales__alice"))
     assert basic(world.servers[server_of(reply)].requests[-1])[0] == "alice"

@@ -6,12 +6,9 @@ import json
 import re
 import subprocess
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.serialization import pkcs12
 
 from tests.docs.terminal import Terminal
 from tests.support.hive_clients import USER, Login, certified, impyla, of, pyhive, pyhive_http, token
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
     from tests.warehouse.people import PeopleLab
 
 WRONG = "The name, the password or the one-time code is wrong."
-STORE_PASSWORD = "of-this-test"
 
 
 def own_session(people: PeopleLab, login: Login) -> str:
@@ -78,10 +74,13 @@ def test_one_person_is_another_user_in_each_project(people: PeopleLab) -> None:
 # --- JDBC -------------------------------------------------------------------------------------------------------------
 
 
+def trust_store(people: PeopleLab) -> Path:
+    return people.state / f"tls/hosts/{people.lab.one('server2').name}/truststore.p12"
+
+
 def trusting(people: PeopleLab) -> dict[str, object]:
     """Properties of a JVM that trusts the warehouse's authority."""
-    store = people.state / f"tls/hosts/{people.lab.one('server2').name}/truststore.p12"
-    return {"javax.net.ssl.trustStore": store, "javax.net.ssl.trustStorePassword": "changeit"}
+    return {"javax.net.ssl.trustStore": trust_store(people), "javax.net.ssl.trustStorePassword": "changeit"}
 
 
 @pytest.mark.parametrize(
@@ -93,25 +92,18 @@ def test_jdbc_needs_no_trust_store_in_its_url(people: PeopleLab, jdbc: JdbcClien
     assert jdbc.ask(url, bob.name, bob.password, USER, trusting(people)) == ["sales__bob"]
 
 
-def key_store(people: PeopleLab, path: Path) -> Path:
-    """The certificate of Alice's programs as JVMs read it."""
-    certificate, key = (one.read_bytes() for one in people.certificate("alice"))
-    private: Any = serialization.load_pem_private_key(key, None)
-    encryption = serialization.BestAvailableEncryption(STORE_PASSWORD.encode())
-    found = x509.load_pem_x509_certificates(certificate)
-    path.write_bytes(pkcs12.serialize_key_and_certificates(b"alice", private, found[0], found[1:], encryption))
-    return path
-
-
-def test_jdbc_comes_in_by_a_certificate_through_each_gateway(
-    people: PeopleLab, jdbc: JdbcClient, tmp_path: Path
-) -> None:
-    properties = trusting(people) | {
-        "javax.net.ssl.keyStore": key_store(people, tmp_path / "alice.p12"),
-        "javax.net.ssl.keyStorePassword": STORE_PASSWORD,
+def test_jdbc_comes_in_by_a_certificate_through_each_gateway(people: PeopleLab, jdbc: JdbcClient) -> None:
+    """The URL has no password: the driver's messages show it."""
+    certificate, _ = people.certificate("alice")
+    stores = f"sslTrustStore={trust_store(people)};trustStoreType=PKCS12"
+    stores += f";sslKeyStore={certificate.with_suffix('.p12')};keyStoreType=PKCS12"
+    properties = {
+        "javax.net.ssl.trustStorePassword": "changeit",
+        "javax.net.ssl.keyStorePassword": certificate.with_suffix(".password").read_text().strip(),
     }
     for gateway in people.lab.group("gateway"):
-        url = f"jdbc:hive2://{gateway.address}:{GATEWAY_PORT}/sales;ssl=true;transportMode=http;httpPath=cliservice;twoWay=true"
+        way = "ssl=true;transportMode=http;httpPath=cliservice;twoWay=true"
+        url = f"jdbc:hive2://{gateway.address}:{GATEWAY_PORT}/sales;{way};{stores}"
         assert jdbc.ask(url, "", "", USER, properties) == ["sales__alice"]
 
 

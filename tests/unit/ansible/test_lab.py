@@ -89,7 +89,7 @@ def test_a_lab_with_people_prints_how_they_come_in_and_no_secret() -> None:
     assert found["code"][0].endswith("open('/state/secrets/joe_totp').read().strip()).now())\"")
     assert found["code"][1] == "joe@example.org types password+code"
     assert found["token"][0].endswith("--cacert /state/tls/authority.pem --json @- https://192.0.2.0:9443/v1/login")
-    assert found["program"][0].endswith("--key /state/clients/ann.key --data '' https://192.0.2.1:10443/cliservice")
+    assert found["program"][0].endswith("--key /state/clients/ann.key https://192.0.2.1:10443/whoami")
     assert found["PySpark"] == ["docker exec -it -u sales__ann edge pyspark"]
     text = str(found)
     assert [secret for secret in ("of ann", "of joe", "CODEOFJOE") if secret in text] == []
