@@ -6,6 +6,7 @@ import json
 import urllib.request
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
 
 import pytest
 import yaml
@@ -26,6 +27,19 @@ PROJECTS = {
 }
 
 
+# What docs/tenancy.md shows. GROUPS are those that the ResourceManager finds.
+QUEUE = "sales"
+QUEUES = {
+    "queues": f"default,{QUEUE}",
+    "default.capacity": 80,
+    f"{QUEUE}.capacity": 20,
+    "acl_submit_applications": " ",
+    f"{QUEUE}.acl_submit_applications": f" {QUEUE}",
+    "default.acl_submit_applications": "*",
+}
+GROUPS = ";".join(f"{user}={user.partition('__')[0]}" for user in (ALICE, BOB, DAVE))
+
+
 def settings_of(role: str, name: str) -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load((ROOT / f"roles/{role}/vars/main.yml").read_text())[name]
     return found
@@ -41,11 +55,12 @@ class Yarn:
     def manager(self, user: str = "yarn") -> ResourceManager:
         return ResourceManager(f"127.0.0.1:{self.http_port}", f"127.0.0.1:{self.port}", user)
 
-    def submit(self, user: str) -> str:
-        """An application of a user; without a NodeManager it waits."""
+    def submit(self, user: str, queue: str = "default") -> str:
+        """An application of a user; without a NodeManager it waits. Raises HTTPError if the user may not use the queue."""
         made = self._post("new-application", user, {})["application-id"]
         master = {"commands": {"command": "true"}}
-        self._post("", user, {"application-id": made, "application-name": "job", "am-container-spec": master})
+        job = {"application-id": made, "application-name": "job", "am-container-spec": master, "queue": queue}
+        self._post("", user, job)
         until(lambda: made in self.seen("yarn"), 20, lambda: f"{made} is not listed")
         return str(made)
 
@@ -66,7 +81,10 @@ def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
     hadoop = unpack("hadoop", directory)
     ports = {name: free_port() for name in ("", "scheduler.", "resource-tracker.", "admin.", "webapp.")}
     queue_rights = settings_of("resourcemanager", "__resourcemanager_queue_rights_properties")
-    write_site(directory / "conf/core-site.xml", {"hadoop.tmp.dir": directory / "tmp"})
+    write_site(
+        directory / "conf/core-site.xml",
+        {"hadoop.tmp.dir": directory / "tmp", "hadoop.user.group.static.mapping.overrides": f"{GROUPS};yarn=hadoop"},
+    )
     write_site(
         directory / "conf/yarn-site.xml",
         {f"yarn.resourcemanager.{name}address": f"127.0.0.1:{port}" for name, port in ports.items()}
@@ -77,11 +95,7 @@ def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
     )
     write_site(
         directory / "conf/capacity-scheduler.xml",
-        {
-            "yarn.scheduler.capacity.root.queues": "default",
-            "yarn.scheduler.capacity.root.default.capacity": 100,
-            **queue_rights,
-        },
+        {f"yarn.scheduler.capacity.root.{name}": value for name, value in QUEUES.items()} | queue_rights,
     )
     log = directory / "resourcemanager.log"
     main_class = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
@@ -116,6 +130,17 @@ def test_only_its_user_and_yarn_end_an_application(yarn: Yarn) -> None:
     yarn.manager(ALICE).end(first, "a test")
     yarn.manager().end(second, "a test")
     until(lambda: not {first, second} & set(yarn.seen("yarn")), 20, lambda: "the applications did not end")
+
+
+def test_a_queue_of_a_project_takes_its_members_alone(yarn: Yarn) -> None:
+    for user in (ALICE, BOB):
+        assert yarn.submit(user, QUEUE) in yarn.seen(user)
+    with pytest.raises(HTTPError) as refused:
+        yarn.submit(DAVE, QUEUE)
+    assert f"{DAVE} does not have permission to submit" in refused.value.read().decode()
+    for job in yarn.seen(BOB):
+        yarn.manager(BOB).end(job, "a test")
+    until(lambda: not yarn.seen(BOB), 20, lambda: "the applications of Bob did not end")
 
 
 def test_jobs_of_people_who_left_end(yarn: Yarn) -> None:

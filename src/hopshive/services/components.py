@@ -130,7 +130,12 @@ COMPONENTS: Mapping[str, Component] = {
                 "spark-sql",
                 "spark-shell",
             ),
-            paths=("/etc/spark", "/usr/local/share/jupyter/kernels/pyspark"),
+            paths=(
+                "/etc/spark",
+                "/usr/local/share/jupyter/kernels/pyspark",
+                "/etc/ssh/hopshive",
+                "/etc/ssh/sshd_config.d/hopshive.conf",
+            ),
         ),
     )
 }
