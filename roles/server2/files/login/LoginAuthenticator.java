@@ -48,6 +48,12 @@ public final class LoginAuthenticator implements PasswdAuthenticationProvider {
         return proof != null && proof.name.equals(name) ? proof.token : null;
     }
 
+    /** Whether the last login of this thread was that of another name. */
+    static boolean isOther(String name) {
+        Proof proof = PROOF.get();
+        return proof != null && !proof.name.equals(name);
+    }
+
     @Override
     public void Authenticate(String name, String password) throws AuthenticationException {
         PROOF.remove();

@@ -10,6 +10,7 @@ import java.util.Map;
 import org.apache.hadoop.hive.conf.HiveConf;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hive.service.cli.HiveSQLException;
+import org.apache.hive.service.cli.OperationHandle;
 import org.apache.hive.service.cli.SessionHandle;
 import org.apache.hive.service.cli.session.HiveSessionImplwithUGI;
 import org.apache.hive.service.rpc.thrift.TProtocolVersion;
@@ -25,13 +26,18 @@ public final class ProjectSession extends HiveSessionImplwithUGI {
         "This version of HiveServer2 opens sessions in another way than hopshive expects. It can open no session as a project's user.";
     private static final Field UGI_OF_PROXY = ugiOfProxy();
 
+    /** The name of the person who logged in, as typed. */
+    private final String person;
+
     public ProjectSession(SessionHandle handle, TProtocolVersion protocol, String name, String password, HiveConf conf, String address,
                           String delegationToken, List<String> forwarded) throws HiveSQLException {
         super(handle, protocol, name, password, conf, address, delegationToken, forwarded);
+        person = name;
     }
 
     @Override
     public void open(Map<String, String> settings) throws HiveSQLException {
+        SessionRules.requireOwnSettings(settings);
         String user = SessionUser.of(getUserName(), settings, getIpAddress());
         setUserName(user);
         setSessionUGI(user);
@@ -61,6 +67,44 @@ public final class ProjectSession extends HiveSessionImplwithUGI {
             Thread.currentThread().interrupt();
             throw new HiveSQLException(interrupted);
         }
+    }
+
+    @Override
+    public OperationHandle executeStatement(String statement, Map<String, String> settings) throws HiveSQLException {
+        SessionRules.requireOwnSetting(statement);
+        return super.executeStatement(statement, settings);
+    }
+
+    @Override
+    public OperationHandle executeStatement(String statement, Map<String, String> settings, long timeout) throws HiveSQLException {
+        SessionRules.requireOwnSetting(statement);
+        return super.executeStatement(statement, settings, timeout);
+    }
+
+    @Override
+    public OperationHandle executeStatementAsync(String statement, Map<String, String> settings) throws HiveSQLException {
+        SessionRules.requireOwnSetting(statement);
+        return super.executeStatementAsync(statement, settings);
+    }
+
+    @Override
+    public OperationHandle executeStatementAsync(String statement, Map<String, String> settings, long timeout) throws HiveSQLException {
+        SessionRules.requireOwnSetting(statement);
+        return super.executeStatementAsync(statement, settings, timeout);
+    }
+
+    /** Each call of a client begins so. */
+    @Override
+    protected void acquire(boolean isAccess, boolean isOperation) {
+        SessionRules.requirePerson(person);
+        super.acquire(isAccess, isOperation);
+    }
+
+    @Override
+    public void close() throws HiveSQLException {
+        // Hive would release in `close` what was not acquired.
+        SessionRules.requirePerson(person);
+        super.close();
     }
 
     private static Field ugiOfProxy() {
