@@ -1,210 +1,44 @@
-"""A HiveServer2 whose people log in through the login service, registered by the module hopshive_authenticator.
-
-The HiveServer2, its metastore and its HDFS have configurations that hopshive's roles did not write. The login service is one
-that a test can break.
-"""
+"""Logins and sessions of a HiveServer2 that asks the login service."""
 
 from __future__ import annotations
 
 import base64
-import getpass
-import subprocess
 import time
 import urllib.error
 import urllib.request
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hopshive.hdfs.wanted import MakeDirectory, SetMode
-from hopshive.hdfs.webhdfs import WebHdfs
-from hopshive.tenancy.projects import read
-from tests.bench import rig as rigs
-from tests.bench.rig import UNMEASURED, Rig
-from tests.support.login_stub import NEVER, Answer, LoginStub, run_login_stub, said
+from hopshive.metastore.thrift import TType
+from tests.support.login_stub import NEVER, Answer, said
 from tests.support.modules import run_module
 from tests.support.patience import within
-from tests.support.servers import (
-    ROOT,
-    free_port,
-    require_java_compiler,
-    run_java,
-    site_properties,
+from tests.support.server2_site import (
+    ALICE,
+    BOB,
+    CHECKER,
+    CHECKER_PASSWORD,
+    DEADLINE_SECONDS,
+    LATER,
+    PASSWORD,
+    PROJECTS,
+    RECHECK_SECONDS,
+    WRONG,
+    Server2,
+    project_arguments,
+    run_server2,
 )
-from tests.warehouse.hiveserver2 import HiveError, HiveSession
+from tests.warehouse.hiveserver2 import HiveError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.metastore_db import Metastore
-
-SOURCES = ROOT / "roles/server2/files/login"
-ALICE, PASSWORD = "alice@example.org", "pässwörd:日本"
-BOB = "bob@example.org"
-WRONG = "The name, the password or the one-time code is wrong."
-# With HADOOP_USER_NAME in its environment Hive makes every scratch directory as that user.
-SERVICE_USER = getpass.getuser()
-PROJECTS: dict[str, Any] = {
-    "sales": {
-        "id": 20000,
-        "members": {"alice": {"id": 30000, "role": "owner"}, "bob": {"id": 30001, "role": "reader"}},
-        "name_quota": 1000,
-    },
-    "plans": {"id": 20002, "members": {"alice": {"id": 30002, "role": "owner"}}},
-}
-# A project that is made of a database which is there before.
-LATER: dict[str, Any] = {"old": {"id": 20006, "members": {"alice": {"id": 30006, "role": "owner"}}}}
-CHECKER, CHECKER_PASSWORD = "checker", "c" * 32
-RECHECK_SECONDS = 1.0
-TIMEOUT_SECONDS, DEADLINE_SECONDS = 1.0, 2.0
-
-
-@dataclass(frozen=True)
-class Server2:
-    """A running HiveServer2 with both of its ports, and the login service that it asks."""
-
-    rig: Rig
-    hdfs: WebHdfs
-    database: Metastore
-    login: LoginStub
-    metastore: int
-    port: int
-    http_port: int
-    conf: Path
-    log: Path
-
-    def session(
-        self, name: str = ALICE, password: str = PASSWORD, database: str = "", more: dict[str, str] | None = None
-    ) -> HiveSession:
-        configuration = ({"use:database": database} if database else {}) | (more or {})
-        return HiveSession("127.0.0.1", self.port, name, password=password, configuration=configuration)
-
-    def user(self, name: str = ALICE, password: str = PASSWORD, database: str = "") -> str:
-        """The user of a new session."""
-        session = self.session(name, password, database)
-        try:
-            ((user,),) = session.execute("SELECT current_user()")
-        finally:
-            session.close()
-        return str(user)
-
-    def refusal(
-        self, name: str = ALICE, password: str = PASSWORD, database: str = "", more: dict[str, str] | None = None
-    ) -> str:
-        """What a login that must fail is answered."""
-        session = self.session(name, password, database, more)
-        with pytest.raises(HiveError) as refused:
-            session.execute("SELECT 1")
-        session.close()
-        return str(refused.value)
-
-
-def project_arguments(rig: Rig, database: Metastore, metastore: int, **changed: Any) -> dict[str, Any]:
-    """Arguments of hopshive_project for these servers."""
-    return {
-        "projects": PROJECTS,
-        "url": [rig.hdfs.url],
-        "uri": rig.uri,
-        "user": rig.hdfs.user,
-        "external": "/warehouse/external",
-        "managed": "/warehouse/managed",
-        "scratch": "/scratch",
-        "metastores": [f"127.0.0.1:{metastore}"],
-        "database": database.server.database,
-        "state_schema": database.names.state,
-        "login_unix_socket": database.server.unix_socket,
-        "login_user": database.server.user,
-        **changed,
-    }
-
-
-def compile_jar(rig: Rig, conf: Path, directory: Path) -> Path:
-    """The jar as the role server2 builds it."""
-    require_java_compiler()
-    classes, jar = directory / "classes", directory / "login.jar"
-    sources = [str(source) for source in sorted(SOURCES.glob("*.java"))]
-    classpath = ":".join(rig.classpath(conf))
-    subprocess.run(["javac", "--release=17", "-proc:none", "-cp", classpath, "-d", str(classes), *sources], check=True)
-    subprocess.run(["jar", "--create", "--file", str(jar), "-C", str(classes), "."], check=True)
-    return jar
-
 
 @pytest.fixture(scope="module")
 def server2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server2]:
-    directory = tmp_path_factory.mktemp("login")
-    members = {name: set(project["members"]) for name, project in {**PROJECTS, **LATER}.items()}
-    stub = LoginStub({ALICE: PASSWORD, BOB: "b"}, members)
-    accounts = {
-        user: [name, *([project.writers_group] if user in project.writers else [])]
-        for name, project in read({**PROJECTS, **LATER}).items()
-        for user in project.users
-    }
-    rules = {f"hadoop.proxyuser.{SERVICE_USER}.hosts": "*", f"hadoop.proxyuser.{SERVICE_USER}.groups": "*"}
-    with ExitStack() as stack:
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
-        groups = ";".join(f"{user}={','.join(names)}" for user, names in {**accounts, "hive": ["hadoop"]}.items())
-        patch.setitem(rigs.NAMENODE, "hadoop.user.group.static.mapping.overrides", groups)
-        for name, value in rules.items():
-            patch.setitem(rigs.NAMENODE, name, value)
-        stack.enter_context(run_login_stub(stub))
-        rig = Rig(directory, stack, UNMEASURED)
-        database = stack.enter_context(rig.database("login"))
-        assert rig.namenode
-        places = ["/warehouse", "/warehouse/managed", "/warehouse/external", "/scratch", "/tmp"]  # noqa: S108 - of HDFS
-        hdfs = stack.enter_context(closing(WebHdfs([rig.hdfs.url], rig.hdfs.user)))
-        for place in places:
-            hdfs.apply(MakeDirectory(place))
-            hdfs.apply(SetMode(place, "1777"))
-        metastore = stack.enter_context(rig.metastore("login"))
-        made = run_module("hopshive_project", project_arguments(rig, database, metastore))
-        assert set(made.get("changes", ())) == set(PROJECTS), made
-        port, http_port = free_port(), free_port()
-        conf = rig.site("login", metastore, port)
-        library = directory / "library"
-        library.mkdir()
-        site = conf / "hive-site.xml"
-        more = {
-            "hive.server2.transport.mode": "all",
-            "hive.server2.thrift.http.port": http_port,
-            # hadoop.security.credential.clear-text-fallback is on, as it is upstream.
-            "hopshive.login.service.password": CHECKER_PASSWORD,
-        }
-        site.write_text(site.read_text().replace("</configuration>", site_properties(more) + "</configuration>"))
-        registered = run_module(
-            "hopshive_authenticator",
-            {
-                "configuration": str(conf),
-                "urls": ["http://127.0.0.1:1", stub.url],
-                "jar": str(compile_jar(rig, conf, directory)),
-                "library": str(library),
-                "timeout": TIMEOUT_SECONDS,
-                "deadline": DEADLINE_SECONDS,
-                "recheck": RECHECK_SECONDS,
-                "service_account": CHECKER,
-            },
-        )
-        assert registered.get("changed"), registered
-        # Where Hive's own settings for logs write to.
-        log = directory / "hive.log"
-        environment = {name: value for name, value in rig.environment(conf).items() if name != "HADOOP_USER_NAME"}
-        classpath = [*rig.classpath(conf), f"{library}/*"]
-        stack.enter_context(
-            run_java(
-                "org.apache.hive.service.server.HiveServer2",
-                classpath,
-                directory / "server2.out",
-                properties={"hive.log.dir": directory},
-                environment=environment,
-                jvm=rig.jvms.server2,
-            )
-        )
-        found = Server2(rig, hdfs, database, stub, metastore, port, http_port, conf, log)
-        session = found.session()
-        session.wait(180)
-        session.close()
+    with run_server2(tmp_path_factory.mktemp("login")) as found:
         yield found
 
 
@@ -275,7 +109,7 @@ def test_projects_are_made_once_and_shared_and_removed(server2: Server2) -> None
 
 
 def test_a_database_of_before_becomes_a_project_with_its_tables(server2: Server2) -> None:
-    before = server2.session()
+    before = server2.session(CHECKER, CHECKER_PASSWORD)
     before.execute("CREATE DATABASE old")
     for table in ("kept", "dropped"):
         before.execute(f"CREATE EXTERNAL TABLE old.{table} STORED AS ORC AS SELECT 7 AS a")
@@ -293,8 +127,8 @@ def test_a_database_of_before_becomes_a_project_with_its_tables(server2: Server2
     assert server2.hdfs.directories("/warehouse/external/old.db") == ["/warehouse/external/old.db/kept"]
     alice.close()
     # The account that made the tables is in no project.
-    account = server2.session()
-    with pytest.raises(HiveError, match="Permission denied: user=alice"):
+    account = server2.session(CHECKER, CHECKER_PASSWORD)
+    with pytest.raises(HiveError, match=f"Permission denied: user={CHECKER}"):
         account.execute("SELECT a FROM old.kept")
     account.close()
     run_module("hopshive_project", project_arguments(server2.rig, server2.database, server2.metastore, removed=["old"]))
@@ -408,3 +242,96 @@ def test_a_wrong_password_over_http_is_refused_beside_a_right_one(server2: Serve
     assert post(server2, ALICE, PASSWORD)[0] != 401
     status, body = post(server2, ALICE, "wrong")
     assert (status, WRONG in body) == (401, True)
+
+
+# --- what sessions refuse ---------------------------------------------------------------------------------------------
+
+
+def test_a_session_is_for_the_person_who_opened_it(server2: Server2) -> None:
+    alice, bob = server2.session(database="sales"), server2.session(BOB, "b", "sales")
+    bob.execute("SELECT 1")
+    request = {1: alice.handle, 2: (TType.STRING, "SELECT current_user()"), 4: (TType.BOOL, False)}
+    with pytest.raises(HiveError, match="The session is another person's"):
+        bob.call("ExecuteStatement", request)
+    again = server2.session(database="sales")
+    again.execute("SELECT 1")
+    assert again.call("ExecuteStatement", request)
+    for session in (alice, bob, again):
+        session.close()
+
+
+@pytest.mark.parametrize("statement", ["SET system:a.b=1", "set\n system:a.b = 1", "-- c\nset system:a.b=1"])
+def test_no_session_sets_a_property_of_the_jvm(server2: Server2, statement: str) -> None:
+    session = server2.session(database="sales")
+    with pytest.raises(HiveError, match="A session sets no system properties"):
+        session.execute(statement)
+    assert session.execute("SET system:user.name")
+    session.close()
+
+
+def test_no_url_sets_a_property_of_the_jvm(server2: Server2) -> None:
+    assert "A session sets no system properties" in server2.refusal(more={"set:system:a.b": "1"})
+
+
+PLACE = "Statements name places in the file system of the warehouse"
+OPERATOR = "The operator makes and removes databases and connectors"
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("CREATE EXTERNAL TABLE no (a STRING) LOCATION 'file:///{directory}'", PLACE),
+        ("CREATE EXTERNAL TABLE no (a STRING) LOCATION 'HTTP://192.0.2.1/x'", PLACE),
+        ("INSERT OVERWRITE DIRECTORY 'file:///{directory}' SELECT 1", PLACE),
+        ("INSERT OVERWRITE LOCAL DIRECTORY 'file:///{directory}' SELECT 1", PLACE),
+        ("LOAD DATA INPATH 'file:///{directory}/secret' INTO TABLE placed", PLACE),
+        ("ALTER TABLE placed SET LOCATION 'file:///{directory}'", PLACE),
+        ("ALTER TABLE placed ADD PARTITION (day='x') LOCATION 'file:///{directory}'", PLACE),
+        ("ALTER TABLE placed SET TBLPROPERTIES ('avro.schema.url'='file:///{directory}/secret')", PLACE),
+        ("EXPORT TABLE placed TO 'file:///{directory}'", PLACE),
+        ("ALTER DATABASE sales SET LOCATION 'hdfs:///elsewhere'", OPERATOR),
+        ("ALTER DATABASE sales SET MANAGEDLOCATION 'hdfs:///elsewhere'", OPERATOR),
+        ("ALTER DATABASE sales SET OWNER USER sales__alice", OPERATOR),
+        ("DROP DATABASE sales CASCADE", OPERATOR),
+        ("CREATE DATABASE another", OPERATOR),
+    ],
+)
+def test_statements_stay_in_the_warehouse(server2: Server2, tmp_path: Path, statement: str, message: str) -> None:
+    (tmp_path / "secret").write_text("secret\n")
+    session = server2.session(database="sales")
+    session.execute(
+        "CREATE EXTERNAL TABLE IF NOT EXISTS placed (a STRING) PARTITIONED BY (day STRING) STORED AS TEXTFILE"
+    )
+    with pytest.raises(HiveError, match=message):
+        session.execute(statement.format(directory=tmp_path))
+    assert [file.name for file in tmp_path.iterdir()] == ["secret"]
+    session.close()
+
+
+def test_values_and_comments_are_no_places(server2: Server2) -> None:
+    session = server2.session(database="sales")
+    session.execute(
+        "CREATE EXTERNAL TABLE words (a STRING) PARTITIONED BY (day STRING) TBLPROPERTIES ('see'='http://x/')"
+    )
+    session.execute("ALTER TABLE words ADD PARTITION (day='file:x') LOCATION '/warehouse/external/sales.db/words/x'")
+    assert session.execute("SELECT 'file:///etc'") == [("file:///etc",)]
+    session.execute("DROP TABLE words")
+    session.close()
+
+
+def test_a_table_of_links_is_not_read(server2: Server2, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret\n")
+    session = server2.session(database="sales")
+    session.execute("CREATE EXTERNAL TABLE places (a STRING) STORED AS TEXTFILE")
+    session.execute(f"INSERT INTO places VALUES ('file://{tmp_path}/secret')")
+    session.execute(
+        "CREATE EXTERNAL TABLE links (a STRING) STORED AS"
+        " INPUTFORMAT 'org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat'"
+        " OUTPUTFORMAT 'org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat'"
+        " LOCATION '/warehouse/external/sales.db/places'"
+    )
+    with pytest.raises(HiveError, match="Such tables are refused"):
+        session.execute("SELECT * FROM links")
+    for table in ("links", "places"):
+        session.execute(f"DROP TABLE {table}")
+    session.close()

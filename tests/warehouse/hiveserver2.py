@@ -8,9 +8,9 @@ import struct
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from hopshive.metastore.thrift import Fields, ThriftError, TType, call
+from hopshive.metastore.thrift import Fields, Stream, ThriftError, TType, call
 
 PORT = 10000
 PROTOCOL_V10 = 9
@@ -26,6 +26,13 @@ class HiveError(Exception):
         super().__init__(message)
         self.state = state
         self.lost = lost
+
+
+class Connection(Stream, Protocol):
+    """What carries the calls of a session."""
+
+    def close(self) -> None:
+        """End it."""
 
 
 class _Stream:
@@ -106,7 +113,7 @@ class HiveSession:
         self._configuration |= configuration or {}
         self._timeout = timeout
         self._authority = authority
-        self._stream: _Stream | None = None
+        self._stream: Connection | None = None
         self._session: tuple[TType, Fields] | None = None
 
     def execute(self, sql: str) -> list[tuple[Any, ...]]:
@@ -170,8 +177,22 @@ class HiveSession:
             self._call("CloseOperation", {1: operation})
         return rows
 
+    def call(self, method: str, request: Fields) -> dict[int, Any]:
+        """A call of TCLIService as it stands; the session is opened first. Raises HiveError, OSError, ThriftError."""
+        if self._session is None:
+            self._open()
+        return self._call(method, request)
+
+    @property
+    def handle(self) -> tuple[TType, Fields]:
+        """The handle of the session, which is opened first. Raises HiveError, OSError, ThriftError."""
+        if self._session is None:
+            self._open()
+        assert self._session
+        return self._session
+
     def _open(self) -> None:
-        self._stream = _Stream(self._address, self._user, self._password, self._timeout, self._authority)
+        self._stream = self._connect()
         opened = self._call(
             "OpenSession",
             {
@@ -182,6 +203,10 @@ class HiveSession:
         )
         identifier = opened[3][1]
         self._session = (TType.STRUCT, {1: _handle(identifier)})
+
+    def _connect(self) -> Connection:
+        """The connection of the session, with its login. Raises HiveError and OSError."""
+        return _Stream(self._address, self._user, self._password, self._timeout, self._authority)
 
     def _call(self, method: str, request: Fields) -> dict[int, Any]:
         assert self._stream
