@@ -164,6 +164,10 @@ answers: $(ANSWERS_READY) ## TPC-DS and random SELECTs on a running warehouse ag
 faults: venv ## break a running lab in each way, with clients at work: LABEL=ha ARGS="--only frozen"
 	$(BIN)/python -m tests.faults --label $(if $(filter file,$(origin LABEL)),ha,$(LABEL)) $(ARGS)
 
+.PHONY: attack
+attack: venv ## try to get around logins and permissions of a running lab: LABEL=tenancy ARGS="--quick"
+	$(BIN)/python -m tests.attack --label $(if $(filter file,$(origin LABEL)),tenancy,$(LABEL)) $(ARGS)
+
 .PHONY: bench-deploy
 bench-deploy: venv ## time a deployment: empty cache, warm cache, nothing to do
 	$(BIN)/python -m tests.bench.deploy

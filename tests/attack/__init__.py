@@ -1,0 +1,1 @@
+"""Attempts to get around logins, projects and permissions, against a running lab."""
