@@ -13,20 +13,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SOURCE = """
-import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.Properties;
 
 public final class Ask {
     public static void main(String[] arguments) throws Exception {
-        String password = new BufferedReader(new InputStreamReader(System.in)).readLine();
-        try (Connection connection = DriverManager.getConnection(arguments[0], arguments[1], password);
+        Properties properties = new Properties();
+        properties.load(new InputStreamReader(System.in, "UTF-8"));
+        try (Connection connection = DriverManager.getConnection(arguments[0], properties);
              Statement statement = connection.createStatement();
-             ResultSet rows = statement.executeQuery(arguments[2])) {
+             ResultSet rows = statement.executeQuery(arguments[1])) {
             while (rows.next()) {
                 System.out.println("row: " + rows.getString(1));
             }
@@ -58,13 +59,24 @@ class JdbcClient:
         subprocess.run(["javac", "-d", str(directory), str(directory / "Ask.java")], check=True)
         return cls(":".join([str(directory), f"{hive}/lib/*", *hadoop_classpath(hadoop, logging=False)]))
 
+    def store_passwords(self, path: Path, passwords: Mapping[str, str]) -> str:
+        """Make a credential store, which the driver reads for `storePasswordPath`; its URI."""
+        uri = f"localjceks://file{path}"
+        shell = ["java", *_JVM, "-cp", self.classpath, "org.apache.hadoop.security.alias.CredentialShell", "create"]
+        for alias, value in passwords.items():
+            argv = [*shell, alias, "-value", value, "-provider", uri]
+            subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True)
+        return uri
+
     def ask(
-        self, url: str, name: str, password: str, sql: str, properties: Mapping[str, object] | None = None
+        self, url: str, sql: str, properties: Mapping[str, str], system: Mapping[str, object] | None = None
     ) -> list[str]:
-        """The first column of a query. `properties` are of the JVM. Raises Refused."""
-        options = [f"-D{key}={value}" for key, value in (properties or {}).items()]
-        argv = ["java", *_JVM, *options, "-cp", self.classpath, "Ask", url, name, sql]
-        done = subprocess.run(argv, input=f"{password}\n", capture_output=True, text=True, timeout=120, check=False)
+        """The first column of a query. `properties` are of the connection, and `system` of the JVM. Raises Refused."""
+        options = [f"-D{key}={value}" for key, value in (system or {}).items()]
+        argv = ["java", *_JVM, *options, "-cp", self.classpath, "Ask", url, sql]
+        # Nothing of it stands on the command line.
+        given = "".join(f"{key}={value}\n" for key, value in properties.items())
+        done = subprocess.run(argv, input=given, capture_output=True, text=True, timeout=120, check=False)
         if "refused: " in done.stdout:
             raise Refused(done.stdout.partition("refused: ")[2].strip())
         assert done.returncode == 0, done.stderr[-3000:]

@@ -89,22 +89,23 @@ def trusting(people: PeopleLab) -> dict[str, object]:
 def test_jdbc_needs_no_trust_store_in_its_url(people: PeopleLab, jdbc: JdbcClient, way: str) -> None:
     bob = people.person("bob")
     url = f"jdbc:hive2://{people.lab.one('server2').address}{way}"
-    assert jdbc.ask(url, bob.name, bob.password, USER, trusting(people)) == ["sales__bob"]
+    assert jdbc.ask(url, USER, {"user": bob.name, "password": bob.password}, trusting(people)) == ["sales__bob"]
 
 
-def test_jdbc_comes_in_by_a_certificate_through_each_gateway(people: PeopleLab, jdbc: JdbcClient) -> None:
+def test_jdbc_comes_in_by_a_certificate_through_each_gateway(
+    people: PeopleLab, jdbc: JdbcClient, tmp_path: Path
+) -> None:
     """The URL has no password: the driver's messages show it."""
     certificate, _ = people.certificate("alice")
     stores = f"sslTrustStore={trust_store(people)};trustStoreType=PKCS12"
     stores += f";sslKeyStore={certificate.with_suffix('.p12')};keyStoreType=PKCS12"
-    properties = {
-        "javax.net.ssl.trustStorePassword": "changeit",
-        "javax.net.ssl.keyStorePassword": certificate.with_suffix(".password").read_text().strip(),
-    }
+    key_store_password = certificate.with_suffix(".password").read_text().strip()
+    passwords = {"trustStorePassword": "changeit", "keyStorePassword": key_store_password}
+    stores += f";storePasswordPath={jdbc.store_passwords(tmp_path / 'stores.jceks', passwords)}"
     for gateway in people.lab.group("gateway"):
         way = "ssl=true;transportMode=http;httpPath=cliservice;twoWay=true"
         url = f"jdbc:hive2://{gateway.address}:{GATEWAY_PORT}/sales;{way};{stores}"
-        assert jdbc.ask(url, "", "", USER, properties) == ["sales__alice"]
+        assert jdbc.ask(url, USER, {}) == ["sales__alice"]
 
 
 def test_pyhive_comes_in_by_a_certificate_through_each_gateway(people: PeopleLab) -> None:
@@ -170,7 +171,7 @@ def test_jdbc_shows_why_someone_stays_out(people: PeopleLab, jdbc: JdbcClient, w
     login = typed(people, login)
     url = f"jdbc:hive2://{people.lab.one('server2').address}:{SERVER2_PORT}/{login.project};ssl=true"
     with pytest.raises(Refused) as refused:
-        jdbc.ask(url, login.name, login.password, USER, trusting(people))
+        jdbc.ask(url, USER, {"user": login.name, "password": login.password}, trusting(people))
     assert sentence in str(refused.value)
 
 

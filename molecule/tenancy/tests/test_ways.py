@@ -80,7 +80,8 @@ def test_a_person_with_a_code_types_it_behind_the_password(people: PeopleLab, wa
 
 def test_the_url_for_a_bi_tool_leads_in(people: PeopleLab, ways: Ways, jdbc: JdbcClient) -> None:
     alice = people.person("alice")
-    assert jdbc.ask(ways["JDBC"][0], alice.name, alice.password, "SELECT current_user()") == ["sales__alice"]
+    login = {"user": alice.name, "password": alice.password}
+    assert jdbc.ask(ways["JDBC"][0], "SELECT current_user()", login) == ["sales__alice"]
 
 
 def test_pyhive_asks_for_the_password(people: PeopleLab, ways: Ways) -> None:
