@@ -64,12 +64,8 @@ class Site:
         return changed, done.stdout + done.stderr
 
     def fill(self, vault: dict[str, str]) -> None:
-        """Put a vault and the files for gateways into the example for production."""
-        directory = self.directory / "prod"
-        (directory / "group_vars/all/vault.yml").write_text(yaml.safe_dump(vault))
-        (directory / "files").mkdir()
-        for name in ("clients.pem", "revoked.pem"):
-            (directory / "files" / name).touch()
+        """Put a vault into the example for production."""
+        (self.directory / "prod/group_vars/all/vault.yml").write_text(yaml.safe_dump(vault))
 
 
 @pytest.fixture
@@ -341,11 +337,8 @@ def test_every_inventory_of_the_repository_passes(site: Site, inventory: str) ->
         "- hosts: hopshive\n  gather_facts: false\n  tasks:\n    - ansible.builtin.import_role:\n"
         "        name: preflight\n        tasks_from: inventory.yml\n"
     )
-    # Of what lies beside an inventory and not in the repository: its vault, and files that are made for its gateways.
-    given: dict[str, Any] = {
-        **dict.fromkeys(VAULT, SECRET),
-        **dict.fromkeys(("gateway_client_authority_source", "gateway_revocation_list_source"), ""),
-    }
+    # What lies beside an inventory and not in the repository.
+    given: dict[str, Any] = dict.fromkeys(VAULT, SECRET)
     if not Path(inventory, "group_vars").exists():
         # The scenario links those of another one.
         given |= {name: VARIABLES[name] for name in VARIABLES if name.startswith("cluster_") and "password" in name}
@@ -374,7 +367,7 @@ def production(site: Site) -> Site:
     return site
 
 
-def test_the_example_for_production_lacks_nothing_but_its_secrets_and_files(production: Site) -> None:
+def test_the_example_for_production_lacks_nothing_but_its_secrets(production: Site) -> None:
     changed, output = production.run()
     assert not changed
     lacking = {
@@ -388,9 +381,8 @@ def test_the_example_for_production_lacks_nothing_but_its_secrets_and_files(prod
         "server2_check_password",
     }
     numbered = [line.strip().partition(". ")[2] for line in output.splitlines() if re.match(r" +\d+\. ", line)]
-    assert {line.split()[0] for line in numbered if "cannot be computed" in line} == lacking
-    others = [line for line in numbered if "cannot be computed" not in line]
-    assert {line.split()[0] for line in others} == {"gateway_client_authority_source", "gateway_revocation_list_source"}
+    assert all("cannot be computed" in line for line in numbered), numbered
+    assert {line.split()[0] for line in numbered} == lacking
     assert "put one of your own into prod/group_vars/all/vault.yml" in output
 
 
@@ -438,7 +430,6 @@ def test_production_is_opened_by_a_variable_that_says_so(
     hosts = yaml.safe_load(path.read_text())
     del hosts["hopshive"]["children"]["gateway"]
     path.write_text(yaml.safe_dump(hosts))
-    shutil.rmtree(production.directory / "prod/group_vars/gateway")
     local = {"ansible_connection": "local", "ansible_become": False, "preflight_disk_mb": 10**9, **given}
     said = []
     for without in ([], ["login", "tls"]):

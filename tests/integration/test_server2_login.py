@@ -113,6 +113,11 @@ def test_a_database_of_before_becomes_a_project_with_its_tables(server2: Server2
     before.execute("CREATE DATABASE old")
     for table in ("kept", "dropped"):
         before.execute(f"CREATE EXTERNAL TABLE old.{table} STORED AS ORC AS SELECT 7 AS a")
+    # Collected from another database, as docs/tenancy.md says.
+    before.execute("CREATE DATABASE older")
+    before.execute("CREATE TABLE older.moved (a INT) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
+    before.execute("INSERT INTO older.moved VALUES (1)")
+    before.execute("ALTER TABLE older.moved RENAME TO old.moved")
     before.close()
     arguments = project_arguments(server2.rig, server2.database, server2.metastore, projects={**PROJECTS, **LATER})
     done = run_module("hopshive_project", arguments)
@@ -122,6 +127,9 @@ def test_a_database_of_before_becomes_a_project_with_its_tables(server2: Server2
     assert alice.execute("SELECT current_user(), a FROM kept") == [("old__alice", 7)]
     alice.execute("INSERT INTO kept VALUES (8)")
     assert sorted(alice.execute("SELECT a FROM kept")) == [(7,), (8,)]
+    alice.execute("INSERT INTO moved VALUES (2)")
+    assert sorted(alice.execute("SELECT a FROM moved")) == [(1,), (2,)]
+    assert "/moved/" in fs_shell(server2.rig, "-ls", "/warehouse/managed/old.db/moved")
     alice.execute("ALTER TABLE dropped SET TBLPROPERTIES ('external.table.purge'='true')")
     alice.execute("DROP TABLE dropped")
     assert server2.hdfs.directories("/warehouse/external/old.db") == ["/warehouse/external/old.db/kept"]
