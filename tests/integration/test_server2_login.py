@@ -114,10 +114,11 @@ def test_a_database_of_before_becomes_a_project_with_its_tables(server2: Server2
     for table in ("kept", "dropped"):
         before.execute(f"CREATE EXTERNAL TABLE old.{table} STORED AS ORC AS SELECT 7 AS a")
     # Collected from another database, as docs/tenancy.md says.
-    before.execute("CREATE DATABASE older")
-    before.execute("CREATE TABLE older.moved (a INT) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
-    before.execute("INSERT INTO older.moved VALUES (1)")
-    before.execute("ALTER TABLE older.moved RENAME TO old.moved")
+    before.execute("CREATE DATABASE earlier")
+    fs_shell(server2.rig, "-chmod", "777", "/warehouse/managed/earlier.db", "/warehouse/managed/old.db")
+    before.execute("CREATE TABLE earlier.moved (a INT) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
+    before.execute("INSERT INTO earlier.moved VALUES (1)")
+    before.execute("ALTER TABLE earlier.moved RENAME TO old.moved")
     before.close()
     arguments = project_arguments(server2.rig, server2.database, server2.metastore, projects={**PROJECTS, **LATER})
     done = run_module("hopshive_project", arguments)

@@ -29,6 +29,7 @@ from tests.support.servers import (
     write_script,
     write_site,
 )
+from tests.support.tls_scan import Port
 from tests.unit.ansible.test_tls_role import render
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
     ]
     names = {setting.partition("=")[0] for setting in settings}
     assert names == {"require_secure_transport", "ssl_cert", "ssl_key", "ssl_cipher"}
+    options = rendered["server_options"]
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(rigs, "MARIADB", [*rigs.MARIADB, *(f"--{line.replace('_', '-')}" for line in settings)])
@@ -142,7 +144,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
                 directory / "metastore.log",
                 ["-p", str(metastore)],
                 environment=rig.environment(conf),
-                jvm=rig.jvms.metastore,
+                jvm=[*rig.jvms.metastore, *options],
             )
         )
         found = Warehouse(rig, tls, metastore, port, http, web, conf)
@@ -153,7 +155,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
                 rig.classpath(conf),
                 directory / "server2.log",
                 environment=rig.environment(conf),
-                jvm=rig.jvms.server2,
+                jvm=[*rig.jvms.server2, *options],
             )
         )
         wait_for(Target("server2", "127.0.0.1", port, user="hive", authority=found.authority), 180)
@@ -216,6 +218,13 @@ def test_the_page_of_hiveserver2_has_tls_alone(warehouse: Warehouse) -> None:
     assert health.fetch_json(f"https:{page}", 10, warehouse.authority) == []
     with pytest.raises(NoAnswer):
         health.fetch(f"http:{page}", 10)
+
+
+def test_no_port_accepts_an_old_version_or_a_weak_suite(warehouse: Warehouse) -> None:
+    ports = (warehouse.metastore, warehouse.server2, warehouse.http, warehouse.web, warehouse.rig.mariadb.port)
+    spoken = {port: Port("127.0.0.1", port).spoken() for port in ports}
+    assert {port: found.faults() for port, found in spoken.items() if found.faults()} == {}
+    assert {tuple(found.words()) for found in spoken.values()} == {("TLS 1.2", "TLS 1.3")}
 
 
 def test_watchdogs_see_that_the_services_live(warehouse: Warehouse) -> None:

@@ -47,6 +47,7 @@ TEXTS = {
     "server2": "{{ cluster_hive_site | combine(__server2_hive_site, __server2_tls_site) }}",
     "metastore": "{{ cluster_hive_site | combine(__cluster_jdbc_site, __metastore_hive_site, __metastore_tls_site) }}",
     "jdbc": "{{ cluster_server2_jdbc_url }}",
+    "server_options": "{{ __cluster_tls_server_options }}",
     "mariadb": "{{ __mariadb_config }}",
     "mariadb_read": "{{ __mariadb_read }}",
     "cleaner": "{{ __cleaner_config }}",
