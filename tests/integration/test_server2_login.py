@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hopshive.hdfs.wanted import SetMode
 from hopshive.metastore.thrift import TType
 from tests.support.login_stub import NEVER, Answer, said
 from tests.support.modules import run_module
