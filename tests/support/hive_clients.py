@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ class Login:
     """What someone types. Without a project the session is the person's own."""
 
     name: str
-    password: str
+    password: str = field(repr=False)
     project: str = "sales"
 
 

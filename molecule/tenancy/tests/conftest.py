@@ -36,14 +36,17 @@ def a_program_on_the_jvm(tmp_path_factory: pytest.TempPathFactory) -> JdbcClient
     return JdbcClient.build(tmp_path_factory.mktemp("jdbc"))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def no_wrong_passwords_of_before(people: PeopleLab) -> Iterator[None]:
+@pytest.fixture(scope="session", name="database")
+def tables_of_hopshive(people: PeopleLab) -> Iterator[MetastoreDatabase]:
+    found = MetastoreDatabase(people.lab, STATE)
+    yield found
+    found.close()
+
+
+@pytest.fixture(autouse=True)
+def no_wrong_passwords_of_before(database: MetastoreDatabase) -> None:
     """All tests come from one address, which has a limit of wrong passwords."""
-    database = MetastoreDatabase(people.lab, STATE)
     database.execute(f"DELETE FROM {STATE}.login_limit")
-    yield
-    database.execute(f"DELETE FROM {STATE}.login_limit")
-    database.close()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -27,7 +27,7 @@ BOUND = 5.0
 # Clients work that long before the end of the service, and after it.
 BEFORE, AFTER = 4.0, 12.0
 # Between two logins. Wrong ones are rare: an address has a hundred of them within five minutes.
-PAUSE, PAUSE_OF_INTRUDERS = 0.3, 1.0
+PAUSE, PAUSE_OF_INTRUDERS = 0.3, 2.0
 UNITS = {"login": "hopshive-login", "server2": "hive-server2", "gateway": "hopshive-gateway"}
 
 
@@ -69,11 +69,10 @@ class Client(threading.Thread):
         self._over.set()
         self.join(60)
 
-    def longest_wait(self, since: float) -> float:
-        """The longest time without a login that succeeded, from a moment on."""
-        moments = [since, *(ended for began, ended, _ in self.accepted if began >= since)]
-        waits = [later - earlier for earlier, later in pairwise(moments)]
-        return max(waits, default=float("inf"))
+    def longest_wait(self, since: float, until: float) -> float:
+        """The longest time between two moments without a login that succeeded, and that began after the first."""
+        ends = [ended for began, ended, _ in self.accepted if since <= began and ended <= until]
+        return max(later - earlier for earlier, later in pairwise([since, *ends, until]))
 
 
 @pytest.fixture(autouse=True)
@@ -137,10 +136,12 @@ def test_new_logins_succeed_soon_and_wrong_ones_never(people: PeopleLab, group: 
     with ExitStack() as stack:
         for client in (*right.values(), *wrong.values()):
             stack.enter_context(client)
+        began = time.monotonic()
         time.sleep(BEFORE)
         Service(people.lab.one(group), UNITS[group]).kill()
         killed = time.monotonic()
         time.sleep(AFTER * slowness())
+        ended = time.monotonic()
     assert {name: client.accepted for name, client in wrong.items() if client.accepted} == {}
     assert [name for name, client in wrong.items() if not client.errors] == []
     users = {name: {user for _, _, user in client.accepted} for name, client in right.items()}
@@ -150,8 +151,10 @@ def test_new_logins_succeed_soon_and_wrong_ones_never(people: PeopleLab, group: 
         "certificate": {"sales__alice"},
         "curl": {"sales__bob"},
     }
-    waits = {name: client.longest_wait(killed) for name, client in right.items()}
-    print(f"without the first {group}: " + ", ".join(f"{name} {wait:.1f} s" for name, wait in waits.items()))
+    # What a login takes on this machine, with the clients at work, comes on top.
+    usual = {name: client.longest_wait(began, killed) for name, client in right.items()}
+    waits = {name: client.longest_wait(killed, ended) - usual[name] for name, client in right.items()}
+    print(f"without the first {group}, later by: " + ", ".join(f"{name} {wait:.1f} s" for name, wait in waits.items()))
     assert {name: wait for name, wait in waits.items() if wait > BOUND * slowness()} == {}, {
         name: client.errors[-5:] for name, client in right.items()
     }
