@@ -28,7 +28,9 @@ from tests.attack import (  # noqa: F401 - each adds its attempts
 from tests.attack.attempt import CATALOGUE, Attempt, Mark, Result, code, judged, short, summary
 from tests.attack.inventory import read_inventory
 from tests.attack.site import Site
-from tests.warehouse.hosts import find_lab
+from tests.warehouse.hdfs import HdfsError
+from tests.warehouse.hiveserver2 import HiveError
+from tests.warehouse.hosts import CommandError, find_lab
 
 
 @click.command()
@@ -56,7 +58,10 @@ def main(label: str, only: tuple[str, ...], quick: bool, listed: bool, output: P
     site = Site(lab, read_inventory(lab))
     results: list[Result] = []
     try:
-        site.prepare()
+        try:
+            site.prepare()
+        except (HiveError, HdfsError, CommandError, OSError) as error:
+            raise click.ClickException(f"LABEL={label}: the lab is not as it must be before attempts: {error}") from error
         for one in chosen:
             results.append(made(one, site))
             click.echo(f"{results[-1].mark.value}: {one.group}: {one.name} ({results[-1].seconds:.1f} s)", err=True)
