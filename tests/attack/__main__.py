@@ -61,7 +61,9 @@ def main(label: str, only: tuple[str, ...], quick: bool, listed: bool, output: P
         try:
             site.prepare()
         except (HiveError, HdfsError, CommandError, OSError) as error:
-            raise click.ClickException(f"LABEL={label}: the lab is not as it must be before attempts: {error}") from error
+            raise click.ClickException(
+                f"LABEL={label}: the lab is not as it must be before attempts: {error}"
+            ) from error
         for one in chosen:
             results.append(made(one, site))
             click.echo(f"{results[-1].mark.value}: {one.group}: {one.name} ({results[-1].seconds:.1f} s)", err=True)

@@ -63,7 +63,7 @@ def files_by_the_own_name(site: Site) -> str:
         ("PUT", external, "SETPERMISSION"),
         ("PUT", external, "SETOWNER"),
         ("PUT", row, "MODIFYACLENTRIES"),
-        ("GET", external, "GETACLSTATUS"),
+        ("GET", row, "GETACLSTATUS"),
         ("PUT", row, "RENAME"),
     )
     for method, path, operation in asked:
