@@ -228,3 +228,14 @@ def test_the_paths_of_a_site_are_those_of_each_host() -> None:
     assert given_certificates(hostvars, hostvars) == {
         "edge": {"certificate": "/srv/edge.pem", "key": "/srv/edge.key", "authority": ""}
     }
+
+
+def test_a_jvm_without_its_second_compiler_takes_the_suite_that_is_fast_there(
+    tmp_path: Path, encrypted: Mapping[str, Any]
+) -> None:
+    lab = render(tmp_path, cluster_tls="bundle", cluster_jvm_options=["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
+    first = [option.partition("cipherSuites=")[2].split(",")[0] for option in lab["server_options"]]
+    assert first == ["TLS_CHACHA20_POLY1305_SHA256"] * 2
+    suites = [set(option.partition("=")[2].split(",")) for option in encrypted["server_options"]]
+    assert all(option.partition("=")[2].startswith("TLS_AES_256_GCM") for option in encrypted["server_options"])
+    assert suites == [set(option.partition("=")[2].split(",")) for option in lab["server_options"]]
