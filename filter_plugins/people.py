@@ -10,8 +10,8 @@ from ansible.errors import AnsibleFilterError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# As of argon2-cffi's PasswordHasher, which `hopshive-login hash-password` uses.
-_TIME_COST, _MEMORY_KIB, _LANES, _LENGTH = 3, 65536, 4, 32
+# Those of `hopshive-login hash-password`: HASHER in src/hopshive/tenancy/login/backends/people.py.
+_TIME_COST, _MEMORY_KIB, _LANES, _LENGTH = 2, 19456, 1, 32
 _SALT_BYTES = 16
 
 

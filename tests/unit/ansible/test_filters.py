@@ -9,7 +9,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import argon2
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
@@ -21,6 +20,7 @@ from filter_plugins.packages import apt_mirror, not_installed, sha256sum_lines
 from filter_plugins.people import hashed_people
 from filter_plugins.results import engine_identity, items_where, items_without, last_output, paths_changed_by
 from filter_plugins.topology import units_beside, values_by_host
+from hopshive.tenancy.login.backends.people import HASHER
 
 ROOT = Path(__file__).parents[3]
 PLUGINS = sorted((ROOT / "filter_plugins").glob("*.py"))
@@ -208,8 +208,8 @@ def test_people_get_hashes_that_a_further_run_keeps() -> None:
     people = {"alice@example.org": {"account": "alice", "password": "secret one"}}
     first = hashed_people(people)["alice@example.org"]
     assert first["account"] == "alice"
-    assert argon2.PasswordHasher().verify(first["password"], "secret one")
-    assert not argon2.PasswordHasher().check_needs_rehash(first["password"])
+    assert HASHER.verify(first["password"], "secret one")
+    assert not HASHER.check_needs_rehash(first["password"])
     assert hashed_people(people)["alice@example.org"] == first
     with pytest.raises(AnsibleFilterError, match=r"bob@example.org has no password"):
         hashed_people({"bob@example.org": {"account": "bob", "password": ""}})
