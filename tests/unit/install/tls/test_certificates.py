@@ -257,6 +257,15 @@ def test_pythons_tls_accepts_the_certificate_under_its_names_and_no_other(tmp_pa
         handshake("master")
 
 
+def test_a_trust_store_is_opened_with_one_round(tmp_path: Path) -> None:
+    ensure(plan(tmp_path))
+    argv = ["openssl", "pkcs12", "-info", "-nokeys", "-passin", "pass:changeit"]
+    done = subprocess.run(
+        [*argv, "-in", str(files(tmp_path) / "truststore.p12")], capture_output=True, text=True, check=False
+    )
+    assert "AES-256-CBC, Iteration 1," in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize(
     ("store", "password", "entry"),
     [
