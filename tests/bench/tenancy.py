@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,11 +23,14 @@ from tests.warehouse.hosts import ROOT
 from tests.warehouse.people import PeopleLab
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 RESULT = ROOT / "build" / "bench" / "tenancy.json"
 PAGE = ROOT / "docs" / "tenancy.md"
 HEADING = "## What it costs"
+# Behind the name of a part that was measured with the compilers of production.
+PRODUCTION = " with both compilers"
 PARTS = ("logins", "sessions", "results", "deploy")
 
 
@@ -36,11 +38,14 @@ PARTS = ("logins", "sessions", "results", "deploy")
 @click.option("--label", default="tenancy", show_default=True, help="The lab's label.")
 @click.option("--only", "names", type=click.Choice(PARTS), multiple=True, help="Only some of it.")
 @click.option("--scale", type=click.FloatRange(0, 1, min_open=True), default=1.0, help="Smaller sizes, for trying.")
+@click.option(
+    "--both-compilers", is_flag=True, help="With the JVM's compilers of production, and so without a gateway."
+)
 @click.option("--docs/--no-docs", default=False, help="Write what build/bench/tenancy.json has into docs/tenancy.md.")
-def main(label: str, names: tuple[str, ...], scale: float, docs: bool) -> None:
+def main(label: str, names: tuple[str, ...], scale: float, both_compilers: bool, docs: bool) -> None:
     """Measure, print and write."""
     found: list[Measurement] = []
-    for name, measurements in _parts(label, names or PARTS[:-1], scale):
+    for name, measurements in _parts(label, names or PARTS[:-1], scale, both_compilers):
         found += measurements
         if scale == 1:  # Other sizes prove nothing.
             add(RESULT, name, measurements)
@@ -50,41 +55,51 @@ def main(label: str, names: tuple[str, ...], scale: float, docs: bool) -> None:
         sys.exit(1)
 
 
-def _parts(label: str, names: tuple[str, ...], scale: float) -> list[tuple[str, list[Measurement]]]:
-    found = []
-
-    def measured(name: str, began: float, measurements: list[Measurement]) -> None:
-        rounded = [replace(one, value=float(f"{one.value:.4g}")) for one in measurements]
-        show(f"{name}, measured in {time.monotonic() - began:.0f} s", rounded)
-        found.append((name, rounded))
-
-    with ExitStack() as stack:
+def _parts(
+    label: str, names: tuple[str, ...], scale: float, both_compilers: bool
+) -> Iterator[tuple[str, list[Measurement]]]:
+    """Each part as soon as it is measured."""
+    if "logins" in names:
+        yield _measured("logins", lambda: tenancy_logins.measure(PeopleLab.find(label), scale))
+    if {"sessions", "results"} & set(names):
         people = PeopleLab.find(label)
-        if "logins" in names:
-            measured("logins", time.monotonic(), tenancy_logins.measure(people, scale))
-        if {"sessions", "results"} & set(names):
-            stack.enter_context(pair(people))
-            jdbc = stack.enter_context(client(people))
+        with pair(people, both_compilers=both_compilers), client(people, gateway=not both_compilers) as jdbc:
+            production = PRODUCTION if both_compilers else ""
             if "sessions" in names:
-                measured("sessions", time.monotonic(), measure_sessions(people, jdbc, scale))
+                yield _measured(f"sessions{production}", lambda: measure_sessions(people, jdbc, scale))
             if "results" in names:
-                measured("results", time.monotonic(), measure_results(people, jdbc, scale))
+                yield _measured(f"results{production}", lambda: measure_results(jdbc, scale))
     if "deploy" in names:
-        measured("deploy", time.monotonic(), tenancy_deploy.measure())
-    return found
+        yield _measured("deploy", tenancy_deploy.measure)
+
+
+def _measured(name: str, measure: Callable[[], list[Measurement]]) -> tuple[str, list[Measurement]]:
+    began = time.monotonic()
+    measurements = [replace(one, value=float(f"{one.value:.4g}")) for one in measure()]
+    show(f"{name}, measured in {time.monotonic() - began:.0f} s", measurements)
+    return name, measurements
 
 
 def section(content: dict[str, Any]) -> str:
     """The text below the heading, in Markdown."""
     load = max(row["load"] for row in content.values())
     processors = max(row["processors"] for row in content.values())
-    return (
+    production = {name: row for name, row in content.items() if name.endswith(PRODUCTION)}
+    others = {name: row for name, row in content.items() if name not in production}
+    text = (
         f"`make bench-tenancy` measured these on a machine with {processors} processors, which all hosts of the lab and the\n"
         f"clients share. The load average was up to {load:g}. What is compared was measured in turns, within one run.\n"
         "Two HiveServer2s with the same JVM options run on one host for it: one as the lab's own, one without login,\n"
-        "authorization and TLS, which also asks a metastore without them. Clients are Hive's JDBC driver in one JVM.\n\n"
-        f"{table(content)}\n"
+        "authorization and TLS, which also asks a metastore without them. Clients are Hive's JDBC driver in one JVM.\n"
     )
+    if others:
+        text += f"\n{table(others)}"
+    if production:
+        text += (
+            "\nJVMs of a lab have one compiler, and take no instructions of the processor for AES. With both compilers, as in\n"
+            f'production (`ARGS="--both-compilers"`):\n\n{table(production)}'
+        )
+    return f"{text}\n"
 
 
 if __name__ == "__main__":

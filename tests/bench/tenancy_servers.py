@@ -1,8 +1,8 @@
 """Two HiveServer2s beside those of a lab with logins: one as the lab's own, one without login, authorization and TLS.
 
-Both are processes of their own on the first host of the group `server2`, with the JVM options and settings of the lab's own, and
-are as old as each other. The second asks a metastore without TLS and without authorization, which is started for it beside
-the lab's own. What stays with both: MariaDB's TLS behind the metastores, the hooks of answers, HDFS, YARN.
+Both are processes of their own on the first host of the group `server2`, with the settings of the lab's own, and are as old as
+each other. The second asks a metastore without TLS and without authorization, the first one with both; the two are started
+beside the lab's own. All have the lab's JVM options. What stays with both: TLS of MariaDB, the hooks of answers, HDFS, YARN.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ HOMES = "/var/lib/hopshive"
 # On a busy machine a JVM takes minutes to start.
 STARTED = 600.0
 LONGEST_LINE = 300
-METASTORE_PORT = 9093
+# Labs leave out the second compiler, which production has, and which alone takes the processor's instructions for AES.
+ONE_COMPILER = "-XX:TieredStopAtLevel=1"
+# Of the metastore with TLS, and of the one without.
+METASTORE_PORTS = (9093, 9094)
 ON_PORTS = (10019, 10021)
 OFF_PORTS = (10029, 10031)
 # What projects, logins and TLS add to a HiveServer2 and a metastore; `hive.conf.restricted.list` and the lists of commands and
@@ -53,7 +56,6 @@ QUIET_SERVER2 = {
     "hive.compactor.worker.threads": "0",
 }
 QUIET_METASTORE = {
-    "hive.metastore.port": str(METASTORE_PORT),
     "hive.metastore.housekeeping.threads.on": "false",
     "hive.compactor.initiator.on": "false",
     "hive.compactor.cleaner.on": "false",
@@ -101,8 +103,8 @@ class Copy:
         """Directory of its configuration and of what it writes."""
         return f"{HOMES}/{self.unit}"
 
-    def start(self) -> None:
-        """Copy the service's configuration and run its main class with it."""
+    def start(self, *, both_compilers: bool = False) -> None:
+        """Copy the service's configuration and run its main class with it, with the JVM's compilers of a lab or of production."""
         self.end()
         shown = self.host.run("systemctl", "show", "--property=Environment,ExecStart", self.service).stdout
         directory = _between(shown, "HIVE_CONF_DIR=")
@@ -118,6 +120,8 @@ class Copy:
             self._write(path, edit(self.host.run("cat", path).stdout))
         arguments = f"{self.home}/conf/jvm.args"
         text = self.host.run("cat", arguments).stdout.replace(f"{directory}:", f"{self.home}/conf:")
+        if both_compilers:
+            text = text.replace(f"{ONE_COMPILER}\n", "")
         self._write(arguments, f"{text}\n-Djava.io.tmpdir={self.home}/spare\n")
         environment = [f"--setenv={name}={self.home}/conf" for name in ("HADOOP_CONF_DIR", "HIVE_CONF_DIR")]
         self.host.run(
@@ -147,6 +151,7 @@ def server2(lab: Lab, *, on: bool) -> Copy:
     home = f"{HOMES}/{unit}"
     binary, http = ON_PORTS if on else OFF_PORTS
     put = QUIET_SERVER2 | {
+        "hive.metastore.uris": f"thrift://{lab.one('metastore').name}:{METASTORE_PORTS[not on]}",
         "hive.server2.thrift.port": str(binary),
         "hive.server2.transport.mode": "all",
         "hive.server2.thrift.http.port": str(http),
@@ -158,7 +163,6 @@ def server2(lab: Lab, *, on: bool) -> Copy:
     if on:
         sites: dict[str, Callable[[str], str] | None] = {"hive-site.xml": lambda site: edited(site, put)}
     else:
-        put["hive.metastore.uris"] = f"thrift://{lab.one('metastore').name}:{METASTORE_PORT}"
         sites = {
             "hive-site.xml": lambda site: edited(site, put, SECURITY, SECURITY_HOOKS),
             "hiveserver2-site.xml": None,
@@ -166,26 +170,28 @@ def server2(lab: Lab, *, on: bool) -> Copy:
     return Copy(lab.one("server2"), "hive-server2", unit, ("org.apache.hive.service.server.HiveServer2",), sites)
 
 
-def metastore(lab: Lab) -> Copy:
-    """Without TLS and authorization, on the host of the lab's own."""
-    main = ("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(METASTORE_PORT))
-    sites = {"hive-site.xml": lambda site: edited(site, QUIET_METASTORE, SECURITY)}
-    return Copy(lab.one("metastore"), "hive-metastore", "bench-metastore-off", main, sites)
+def metastore(lab: Lab, *, on: bool) -> Copy:
+    """As the lab's own, or without TLS and authorization."""
+    port = str(METASTORE_PORTS[not on])
+    main = ("org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", port)
+    put = QUIET_METASTORE | {"hive.metastore.port": port}
+    sites = {"hive-site.xml": lambda site: edited(site, put, () if on else SECURITY)}
+    return Copy(lab.one("metastore"), "hive-metastore", f"bench-metastore-{'on' if on else 'off'}", main, sites)
 
 
 @contextmanager
-def pair(people: PeopleLab) -> Iterator[None]:
+def pair(people: PeopleLab, *, both_compilers: bool) -> Iterator[None]:
     """Both HiveServer2s, until the block ends. Raises HiveError, with the end of the log, if one does not answer."""
     lab = people.lab
     check = (people.state / "secrets/server2_check_password").read_text().strip()
-    copies = [metastore(lab), server2(lab, on=False), server2(lab, on=True)]
+    copies = [make(lab, on=on) for make in (metastore, server2) for on in (False, True)]
     try:
         for copy in copies:
-            copy.start()
+            copy.start(both_compilers=both_compilers)
         address = lab.one("server2").address
-        _wait(copies[1], HiveSession(address, OFF_PORTS[0]))
+        _wait(copies[2], HiveSession(address, OFF_PORTS[0]))
         _wait(
-            copies[2], HiveSession(address, ON_PORTS[0], "hopshive-check", password=check, authority=people.authority)
+            copies[3], HiveSession(address, ON_PORTS[0], "hopshive-check", password=check, authority=people.authority)
         )
         yield
     finally:

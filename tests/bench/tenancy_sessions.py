@@ -43,10 +43,13 @@ class Client:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
+        self.names: list[str] = []
 
     def way(self, name: str, url: str, user: str, password: str) -> None:
         """Name a way in; a second one of the name replaces it."""
         self._ask("way", name, url, user, password)
+        if name not in self.names:
+            self.names.append(name)
 
     def session(self, name: str) -> tuple[float, float, float]:
         """Milliseconds to open a session, to ask it one row, and to close it."""
@@ -82,8 +85,8 @@ def understood(line: str) -> list[str]:
 
 
 @contextmanager
-def client(people: PeopleLab) -> Iterator[Client]:
-    """A client that knows all ways in. Raises ClickException."""
+def client(people: PeopleLab, *, gateway: bool) -> Iterator[Client]:
+    """A client that knows all ways in, that through a gateway only if it is wanted. Raises ClickException."""
     host = people.lab.one("server2")
     with tempfile.TemporaryDirectory() as classes:
         done = subprocess.run(["javac", "-d", classes, str(SOURCE)], capture_output=True, text=True, check=False)
@@ -106,7 +109,7 @@ def client(people: PeopleLab) -> Iterator[Client]:
     ):
         try:
             found = Client(process)
-            for name, way in ways(people).items():
+            for name, way in ways(people, gateway=gateway).items():
                 found.way(name, *way)
             yield found
         finally:
@@ -116,8 +119,8 @@ def client(people: PeopleLab) -> Iterator[Client]:
             host.run("rm", "-rf", PLACE)
 
 
-def ways(people: PeopleLab) -> dict[str, tuple[str, str, str]]:
-    """URL, name and password of each way in, all of them to HiveServer2s of one host."""
+def ways(people: PeopleLab, *, gateway: bool) -> dict[str, tuple[str, str, str]]:
+    """URL, name and password of each way in. A gateway leads to the lab's own HiveServer2s, the others to the two of one host."""
     host, person = people.lab.one("server2").name, people.person(PERSON)
     found = {
         "off": (f"jdbc:hive2://{host}:{OFF_PORTS[0]}/default", "hive", "hive"),
@@ -125,10 +128,12 @@ def ways(people: PeopleLab) -> dict[str, tuple[str, str, str]]:
         "password": (f"jdbc:hive2://{host}:{ON_PORTS[0]}/{PROJECT};{TRUST}", person.name, person.password),
     }
     secret = people.certificate(PERSON)[0].with_suffix(".password")
-    if secret.exists() and (gateways := people.lab.group("gateway")):
+    if gateway and secret.exists() and (gateways := people.lab.group("gateway")):
         store = f"twoWay=true;sslKeyStore={PLACE}/client.p12;keyStoreType=PKCS12;keyStorePassword={secret.read_text().strip()}"
         url = f"jdbc:hive2://{gateways[0].name}:{GATEWAY_PORT}/{PROJECT};{TRUST};{HTTP};{store}"
         found["gateway"] = (url, "-", "-")
+    elif gateway:
+        click.echo(f"Without the gateway: {secret} or hosts of the group gateway are missing.")
     return found
 
 
@@ -140,8 +145,8 @@ def use_token(people: PeopleLab, found: Client) -> None:
 
 def measure_sessions(people: PeopleLab, found: Client, scale: float) -> list[Measurement]:
     """What a session takes each way, in turns."""
-    names = [*ways(people), "token"]
     use_token(people, found)
+    names = list(found.names)
     for _ in range(max(1, round(WARM * scale))):
         for name in names:
             found.session(name)
@@ -177,10 +182,11 @@ def session_figures(taken: Mapping[str, Sequence[tuple[float, float, float]]]) -
     return figures
 
 
-def measure_results(people: PeopleLab, found: Client, scale: float) -> list[Measurement]:
+def measure_results(found: Client, scale: float) -> list[Measurement]:
     """What a result of 100 MB takes each way, in turns."""
     rows = round(ROWS * scale)
-    names = list(ways(people))
+    # Beyond the login a token makes no difference.
+    names = [name for name in found.names if name != "token"]
     for name in ("off", "password"):
         for sql in statements(rows):
             found.run(name, sql)

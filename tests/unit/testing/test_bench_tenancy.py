@@ -114,3 +114,15 @@ def test_the_section_has_a_line_a_figure_and_says_what_was_missed() -> None:
     assert "| a | 2 times | <= 1.3 **missed** |" in text
     assert "2 processors" in text
     assert "up to 2.5" in text
+
+
+def test_figures_of_production_have_a_table_of_their_own() -> None:
+    def row(what: str) -> dict[str, object]:
+        fields = {"what": what, "value": 2.0, "unit": "s", "target": None, "at_least": False, "ok": True}
+        return {"load": 1.0, "processors": 2, "measurements": [fields]}
+
+    text = section({"results": row("lab"), "results with both compilers": row("production")})
+    lab, _, production = text.partition("With both compilers")
+    assert "| lab |" in lab
+    assert "| production |" not in lab
+    assert "| production |" in production
