@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # Those of `hopshive-login hash-password`: HASHER in src/hopshive/tenancy/login/backends/people.py.
-_TIME_COST, _MEMORY_KIB, _LANES, _LENGTH = 2, 19456, 1, 32
+_TIME_COST = 2
+_MEMORY_KIB = 19456
+_LANES = 1
+_LENGTH = 32
 _SALT_BYTES = 16
 
 

@@ -89,7 +89,7 @@ def test_a_secret_is_long_enough(login_site: LoginSite, replica: Replica) -> Non
 def test_a_person_as_the_page_adds_it(login_site: LoginSite, replica: Replica) -> None:
     hashed = shell(login_site, replica, commands_with("hash-password"), "another password\n").strip()
     assert HASHER.verify(hashed, "another password")
-    example = yaml.safe_load(PAGE.read_text().partition("login_people:\n")[2].partition("```")[0])
+    example = yaml.safe_load(PAGE.read_text().rpartition("login_people:\n")[2].partition("```")[0])
     example[ALICE]["password"] = hashed
     login_site.write_people(example)
     until(lambda: replica.login(ALICE, "another password", database="sales").status == 200, 10)

@@ -13,6 +13,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.net.http.HttpTimeoutException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
@@ -155,15 +156,22 @@ final class LoginClient {
         } catch (TimeoutException error) {
             response.cancel(true);
             response.thenAccept(LoginClient::close);
-            throw new IOException("no answer within " + millis + " ms");
+            throw new IOException(late(millis));
         } catch (ExecutionException error) {
             Throwable cause = error.getCause();
+            if (cause instanceof HttpTimeoutException) {
+                throw new IOException(late(millis));
+            }
             throw new IOException(cause.getClass().getSimpleName() + ": " + cause.getMessage());
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
             response.cancel(true);
             throw new IOException("interrupted");
         }
+    }
+
+    private static String late(long millis) {
+        return "no answer within " + millis + " ms";
     }
 
     private record Answer(int status, byte[] body) {
