@@ -39,8 +39,8 @@ class ConfigError(Refused):
 
 
 @dataclass(frozen=True)
-class DatabaseConfig:
-    """The metastore's database. The password is the first line of `password_file`; `unix_socket` replaces host and port.
+class ServerConfig:
+    """How a database is reached. The password is the first line of `password_file`; `unix_socket` replaces host and port.
 
     `others`: host:port of each other SQL node of the same cluster, tried in turn when the first does not answer.
     """
@@ -55,8 +55,24 @@ class DatabaseConfig:
     ca_cert: str = ""
     # Whether that certificate must be for `host`.
     check_hostname: bool = True
-    metastore: str = "metastore"
+    # The schema with hopshive's own tables.
     state: str = "hopshive"
+
+    def server(self, database: str) -> Server:
+        """The server with one of its databases, and the password read from its file. Raises ConfigError."""
+        password = secret(self.password_file, "database.password_file")
+        others = addresses(self.others)
+        server = Server(database, self.host, self.port, self.user, password, self.unix_socket, others)
+        if not self.ca_cert:
+            return server
+        return replace(server, ca_cert=self.ca_cert, check_hostname=self.check_hostname)
+
+
+@dataclass(frozen=True)
+class DatabaseConfig(ServerConfig):
+    """The metastore's database."""
+
+    metastore: str = "metastore"
     inodes: str = "hops.hdfs_inodes"
 
 
@@ -170,18 +186,7 @@ class Config:
 
     def server(self) -> Server:
         """The database, with the password read from its file. Raises ConfigError."""
-        database = self.database
-        password = secret(database.password_file, "database.password_file")
-        others = addresses(database.others)
-        server = Server(
-            database.metastore, database.host, database.port, database.user, password, database.unix_socket, others
-        )
-        return verified(server, database.ca_cert, check_hostname=database.check_hostname)
-
-
-def verified(server: Server, ca_cert: str, *, check_hostname: bool) -> Server:
-    """The server with TLS, verified by a file of certificates; without a file as it is."""
-    return replace(server, ca_cert=ca_cert, check_hostname=check_hostname) if ca_cert else server
+        return self.database.server(self.database.metastore)
 
 
 def read(path: Path) -> Config:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from hopshive.config import ConfigError, addresses, check_addresses, content, is_identifier, made, secret, verified
+from hopshive.config import ConfigError, ServerConfig, check_addresses, content, is_identifier, made, secret
 from hopshive.database import Names, Server
 from hopshive.tenancy.names import RESERVED
 
@@ -44,20 +44,9 @@ class Listen:
 
 
 @dataclass(frozen=True)
-class StateDatabase:
-    """The database with hopshive's own schema, `state`. `connections`: of one replica."""
+class StateDatabase(ServerConfig):
+    """The database with hopshive's own schema. `connections`: of one replica."""
 
-    host: str = "localhost"
-    port: int = 3306
-    others: list[str] = field(default_factory=list)
-    unix_socket: str = ""
-    user: str = "hopshive"
-    password_file: str = ""
-    # A file of certificates: with it the server must have TLS, and a certificate that one of them vouches for.
-    ca_cert: str = ""
-    # Whether that certificate must be for `host`.
-    check_hostname: bool = True
-    state: str = "hopshive"
     connections: int = 8
 
 
@@ -204,10 +193,7 @@ class LoginSettings:
 
     def server(self) -> Server:
         """The database, with the password read from its file. Raises ConfigError."""
-        one = self.database
-        password = secret(one.password_file, "database.password_file")
-        server = Server(one.state, one.host, one.port, one.user, password, one.unix_socket, addresses(one.others))
-        return verified(server, one.ca_cert, check_hostname=one.check_hostname)
+        return self.database.server(self.database.state)
 
     def sealing_secret(self) -> str:
         """What seals the private keys. Raises ConfigError."""
