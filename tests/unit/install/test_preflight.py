@@ -674,6 +674,11 @@ def test_a_gateway_has_what_it_needs() -> None:
     assert errors(with_gateway()) == []
 
 
+@pytest.mark.parametrize("spelled", [True, "yes", "on", 1, "1"])
+def test_a_gateway_is_on_in_each_spelling(spelled: Any) -> None:
+    assert "login has none" in only_error(with_gateway(login=(), gateway_service_enabled=spelled))
+
+
 def test_a_gateway_that_is_switched_off_needs_nothing() -> None:
     assert errors(with_gateway(server2_authentication="none", gateway_service_enabled=False)) == []
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hopshive.install.preflight.problem import Problem, merged
+from hopshive.install.preflight.tls import has_tls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,7 @@ def check_exposure(inventory: Inventory) -> Iterator[Problem]:
                 host,
             )
             for host, variables in inventory.hosts.items()
-            if not _has_tls(variables) and TLS not in _without(variables)
+            if not has_tls(variables) and TLS not in _without(variables)
         ),
         inventory.hosts,
     )
@@ -57,7 +58,7 @@ def _needless(inventory: Inventory) -> Iterator[Problem]:
     said = {part for variables in inventory.hosts.values() for part in _without(variables)}
     switched_on = {
         LOGIN: bool(servers) and all(_has_login(inventory.hosts[host]) for host in servers),
-        TLS: all(_has_tls(variables) for variables in inventory.hosts.values()),
+        TLS: all(has_tls(variables) for variables in inventory.hosts.values()),
     }
     for part, on in switched_on.items():
         if on and part in said:
@@ -76,7 +77,3 @@ def _has_login(variables: HostVariables) -> bool:
     site = variables.values.get(SITE)
     other = str(site.get(AUTHENTICATION) or "") if isinstance(site, Mapping) else ""
     return variables.values.get("server2_authentication") == "login" or other.upper() not in NO_AUTHENTICATION
-
-
-def _has_tls(variables: HostVariables) -> bool:
-    return str(variables.values.get("cluster_tls", "none")) != "none"

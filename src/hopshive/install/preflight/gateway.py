@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopshive.install.preflight.problem import Problem, listed, merged
-from hopshive.install.preflight.tls import BUNDLE, NONE, VARIABLE, certificate_names, is_address
+from hopshive.install.preflight.tls import BUNDLE, VARIABLE, certificate_names, has_tls, is_address
+from hopshive.install.preflight.users import lacking_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
 GROUP = "gateway"
 # Files of the controller. Ansible looks for a relative path in several places, so only absolute ones are judged here.
 SOURCES = tuple(f"gateway_{name}_source" for name in ("certificate", "key", "client_authority", "revocation_list"))
-# The user that nginx runs as.
-USER = "hopshive-gateway"
 
 
 def check_gateway(inventory: Inventory) -> Iterator[Problem]:
     """The gateway has login services to ask, HiveServer2s that want a login, names to verify both by, and a user to run as."""
-    hosts = [host for host in inventory.members(GROUP) if _is_on(inventory, host)]
+    # One that is switched off needs nothing: a warehouse that opens again stops its gateways first.
+    hosts = [
+        host for host in inventory.members(GROUP) if inventory.hosts[host].true("gateway_service_enabled", unset=True)
+    ]
     if not hosts:
         return
     if not inventory.members("login"):
@@ -48,9 +50,7 @@ def check_gateway(inventory: Inventory) -> Iterator[Problem]:
     )
     findings = []
     for host in hosts:
-        users = inventory.hosts[host].values.get("cluster_users")
-        if inventory.hosts[host].true("cluster_manage_users") and isinstance(users, dict) and USER not in users:
-            findings.append((f"cluster_users lacks {USER} (for {{hosts}}): name all users in it", host))
+        findings += [(text, host) for text in lacking_user(inventory, GROUP, host)]
         findings += [(text, host) for text in _lacking_files(inventory, host)]
     yield from merged(findings, hosts)
     behind = dict.fromkeys([*inventory.members("login"), *inventory.members("server2")])
@@ -61,8 +61,7 @@ def check_gateway(inventory: Inventory) -> Iterator[Problem]:
             host,
         )
         for host in behind
-        if str(inventory.hosts[host].values.get(VARIABLE, NONE)) != NONE
-        and all(is_address(name) for name in certificate_names(inventory, host))
+        if has_tls(inventory.hosts[host]) and all(is_address(name) for name in certificate_names(inventory, host))
     ]
     yield from merged(nameless, list(behind))
 
@@ -78,8 +77,3 @@ def _lacking_files(inventory: Inventory, host: str) -> Iterator[str]:
                 f"{name} is {path}, which is not on the controller (for {{hosts}}): put the file there, or take the hosts"
                 " out of the group gateway (docs/tenancy.md)"
             )
-
-
-def _is_on(inventory: Inventory, host: str) -> bool:
-    """One that is switched off needs nothing: a warehouse that opens again stops its gateways first."""
-    return str(inventory.hosts[host].values.get("gateway_service_enabled", True)).lower() not in {"false", "no"}

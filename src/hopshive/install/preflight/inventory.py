@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from hopshive.services.components import COMPONENTS
 
+# What Ansible's filter `bool` takes for true.
+_TRUE = frozenset({"true", "yes", "on", "1", "t", "y"})
+
 
 @dataclass(frozen=True)
 class HostVariables:
@@ -27,9 +30,9 @@ class HostVariables:
         """The value as a whole number; None if it is unset or not a whole number."""
         return whole_number(self.values.get(name))
 
-    def true(self, name: str) -> bool:
-        """Whether the value is true, in any spelling that the command line takes."""
-        return str(self.values.get(name)).lower() in {"true", "yes"}
+    def true(self, name: str, *, unset: bool = False) -> bool:
+        """Whether the value is true, in any spelling that the command line takes; `unset` is the value of an unset one."""
+        return str(self.values.get(name, unset)).lower() in _TRUE
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hopshive.install.preflight.problem import Problem, merged
+from hopshive.install.preflight.users import lacking_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from hopshive.install.preflight.inventory import Inventory
 
 GROUP = "login"
-# The user that the service runs as.
-USER = "hopshive-login"
 
 
 def check_login(inventory: Inventory) -> Iterator[Problem]:
@@ -30,9 +29,7 @@ def check_login(inventory: Inventory) -> Iterator[Problem]:
                     host,
                 )
             )
-        users = values.get("cluster_users")
-        if inventory.hosts[host].true("cluster_manage_users") and isinstance(users, dict) and USER not in users:
-            findings.append((f"cluster_users lacks {USER} (for {{hosts}}): name all users in it", host))
+        findings += [(text, host) for text in lacking_user(inventory, GROUP, host)]
         if values.get("login_backend", "file") == "file" and not values.get("login_people"):
             findings.append(
                 (

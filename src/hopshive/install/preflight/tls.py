@@ -13,7 +13,7 @@ from hopshive.install.preflight.problem import merged
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hopshive.install.preflight.inventory import Inventory
+    from hopshive.install.preflight.inventory import HostVariables, Inventory
     from hopshive.install.preflight.problem import Problem
 
 # The kinds of `cluster_tls`.
@@ -24,6 +24,11 @@ AUTHORITY_DAYS = 30
 # A shorter password is refused by the tools of a JDK.
 STORE_PASSWORD_LENGTH = 6
 PATHS = ("cluster_tls_certificate", "cluster_tls_key", "cluster_tls_authority")
+
+
+def has_tls(variables: HostVariables) -> bool:
+    """Whether the services of a host have TLS."""
+    return str(variables.values.get(VARIABLE, NONE)) != NONE
 
 
 def check_tls(inventory: Inventory, now: datetime | None = None) -> Iterator[Problem]:
