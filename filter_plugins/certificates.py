@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from hopshive.install.tls import names
 
 
 def certificate_names(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -12,21 +13,14 @@ def certificate_names(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, 
 
     These are `cluster_address`, the inventory name, `ansible_host` if it is an address, and `cluster_tls_names`.
     """
-    found = {}
-    for host in hosts:
-        known = hostvars[host]
-        reached = str(known.get("ansible_host", host))
-        names = [str(known.get("cluster_address", host)), host, *([reached] if _is_address(reached) else [])]
-        names += [str(name) for name in known.get("cluster_tls_names", ())]
-        found[host] = list(dict.fromkeys(names))
-    return found
+    return {host: names.certificate_names(host, hostvars[host]) for host in hosts}
 
 
 def verified_names(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """By `cluster_address`, a name of each host's certificate for clients that compare no addresses; else the address."""
     found = {}
-    for names in certificate_names(hosts, hostvars).values():
-        found[names[0]] = next((name for name in names if not _is_address(name)), names[0])
+    for own in certificate_names(hosts, hostvars).values():
+        found[own[0]] = next((name for name in own if not names.is_address(name)), own[0])
     return found
 
 
@@ -34,14 +28,6 @@ def given_certificates(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str,
     """By host, the paths that the inventory gives: certificate, key and authority; empty where it gives none."""
     parts = ("certificate", "key", "authority")
     return {host: {part: str(hostvars[host].get(f"cluster_tls_{part}", "")) for part in parts} for host in hosts}
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 class FilterModule:

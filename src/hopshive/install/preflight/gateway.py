@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopshive.install.preflight.problem import Problem, listed, merged
-from hopshive.install.preflight.tls import BUNDLE, VARIABLE, certificate_names, has_tls, is_address
+from hopshive.install.preflight.tls import BUNDLE, VARIABLE, has_tls
 from hopshive.install.preflight.users import lacking_user
+from hopshive.install.tls.names import certificate_names, is_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +62,8 @@ def check_gateway(inventory: Inventory) -> Iterator[Problem]:
             host,
         )
         for host in behind
-        if has_tls(inventory.hosts[host]) and all(is_address(name) for name in certificate_names(inventory, host))
+        if has_tls(inventory.hosts[host])
+        and all(is_address(name) for name in certificate_names(host, inventory.hosts[host].values))
     ]
     yield from merged(nameless, list(behind))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopshive.install.preflight.database import password_weakness
 from hopshive.install.preflight.problem import merged
+from hopshive.install.tls.names import certificate_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,25 +56,7 @@ def _of_host(inventory: Inventory, host: str, now: datetime) -> Iterator[str]:
     if lacking := [name for name, path in paths.items() if not path]:
         yield f"{VARIABLE} is {SITE}, but {' and '.join(lacking)} is not set (for {{hosts}}): name the PEM file on the controller"
         return
-    yield from _of_site(host, [paths[name] for name in PATHS], certificate_names(inventory, host), now)
-
-
-def certificate_names(inventory: Inventory, host: str) -> list[str]:
-    """Names and addresses of a host's certificate, as the filter certificate_names has them."""
-    values = inventory.hosts[host].values
-    own = values.get("cluster_tls_names")
-    reached = str(values.get("ansible_host") or host)
-    names = [str(values.get("cluster_address") or host), host]
-    names += [reached] if is_address(reached) else []
-    return list(dict.fromkeys(names + ([str(name) for name in own] if isinstance(own, list | tuple) else [])))
-
-
-def is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    yield from _of_site(host, [paths[name] for name in PATHS], certificate_names(host, values), now)
 
 
 def _of_bundle(directory: str, now: datetime) -> Iterator[str]:

@@ -28,7 +28,7 @@ from hopshive.install.tls.pem import (
     private_key,
     third_left,
 )
-from hopshive.install.tls.place import locked, private_directory, write
+from hopshive.install.tls.place import content_of, locked, private_directory, write
 from hopshive.install.tls.stores import holds_key, key_store
 from hopshive.tenancy.names import JOINT, RESERVED, BadName, parts
 
@@ -287,9 +287,9 @@ def _hand_out(office: _Office, output: Path, user: str, pair: Pair, outcome: Out
         CERTIFICATE: text,
         KEY: key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
     }
-    files = {suffix: content for suffix, content in wanted.items() if _content(output / f"{user}{suffix}") != content}
-    password = _content(output / f"{user}{PASSWORD}").decode(errors="replace").strip()
-    if files or not password or not holds_key(_content(output / f"{user}{STORE}"), key, [certificate], password):
+    files = {suffix: content for suffix, content in wanted.items() if content_of(output / f"{user}{suffix}") != content}
+    password = content_of(output / f"{user}{PASSWORD}").decode(errors="replace").strip()
+    if files or not password or not holds_key(content_of(output / f"{user}{STORE}"), key, [certificate], password):
         password = secrets.token_urlsafe(PASSWORD_BYTES)
         files[STORE] = key_store(key, [certificate], password, user.encode())
         files[PASSWORD] = f"{password}\n".encode()
@@ -304,13 +304,6 @@ def _hand_out(office: _Office, output: Path, user: str, pair: Pair, outcome: Out
         private_directory(output)
     for suffix, content in files.items():
         write(output / f"{user}{suffix}", content)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
 
 
 def _user(certificate: x509.Certificate) -> str:

@@ -22,7 +22,7 @@ from hopshive.install.tls.pem import (
     private_key,
     third_left,
 )
-from hopshive.install.tls.place import locked, private_directory, write
+from hopshive.install.tls.place import content_of, locked, private_directory, write
 from hopshive.install.tls.stores import holds_key, key_store, trust_store, trusts
 
 if TYPE_CHECKING:
@@ -156,10 +156,10 @@ def _write(
         KEY: key,
         AUTHORITY: b"".join(one.public_bytes(PEM) for one in trusted),
     }
-    files = {name: content for name, content in texts.items() if _content(directory / name) != content}
-    if replaced or not holds_key(_content(directory / KEY_STORE), pair.key, pair.chain, password):
+    files = {name: content for name, content in texts.items() if content_of(directory / name) != content}
+    if replaced or not holds_key(content_of(directory / KEY_STORE), pair.key, pair.chain, password):
         files[KEY_STORE] = key_store(pair.key, pair.chain, password)
-    if not trusts(_content(directory / TRUST_STORE), trusted):
+    if not trusts(content_of(directory / TRUST_STORE), trusted):
         files[TRUST_STORE] = trust_store(trusted)
     if files and not dry:
         private_directory(directory.parent)
@@ -167,13 +167,6 @@ def _write(
         for name, content in files.items():
             write(directory / name, content)
     return sorted(files)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
 
 
 def shown(certificate: x509.Certificate) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from hopshive.install.tls.names import is_address
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
@@ -87,13 +89,9 @@ def missing_names(certificate: x509.Certificate, names: Collection[str]) -> list
     def covered(name: str) -> bool:
         lower = name.lower()
         _, _, rest = lower.partition(".")
-        return lower in has or (bool(rest) and not _is_address(lower) and f"*.{rest}" in has)
+        return lower in has or (bool(rest) and not is_address(lower) and f"*.{rest}" in has)
 
     return [name for name in names if not covered(name)]
-
-
-def _is_address(name: str) -> bool:
-    return isinstance(alternative(name), x509.IPAddress)
 
 
 def fits(certificate: x509.Certificate, key: Key) -> bool:

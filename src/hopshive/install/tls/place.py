@@ -30,6 +30,14 @@ def locked(directory: Path) -> Iterator[None]:
         yield
 
 
+def content_of(path: Path) -> bytes:
+    """What a file holds; empty if it is not there. Raises OSError."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
 def write(path: Path, content: bytes) -> None:
     """Replace a file by one that only its user can read, so that no reader sees half of it. Raises OSError."""
     descriptor, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
