@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
@@ -40,6 +41,11 @@ def named_files(files: Mapping[str, str], directory: str) -> list[dict[str, str]
     return [{"path": f"{directory}/{name}", "content": files[name]} for name in files]
 
 
+def file_texts(paths: Sequence[str]) -> dict[str, str]:
+    """Texts of files of the controller by file name, in the order of the names."""
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(map(Path, paths))}
+
+
 def same_files(names: Sequence[str], content: str, directory: str) -> list[dict[str, str]]:
     """Files of several names with one text, as the module hopshive_files takes them."""
     return named_files(dict.fromkeys(names, content), directory)
@@ -64,6 +70,7 @@ class FilterModule:
     def filters(self) -> dict[str, Any]:
         return {
             "as_directories": as_directories,
+            "file_texts": file_texts,
             "named_files": named_files,
             "same_files": same_files,
             "site_files": site_files,

@@ -1,11 +1,12 @@
 """The filters that render configuration files, and those over accounts."""
 
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
 from filter_plugins.accounts import unlike_accounts
-from filter_plugins.config_files import named_files, site_files, site_xml, with_lists
+from filter_plugins.config_files import file_texts, named_files, site_files, site_xml, with_lists
 
 
 def properties_of(document: str) -> dict[str, str | None]:
@@ -29,6 +30,13 @@ def test_a_site_file_leaves_out_what_is_null_and_sorts_the_rest() -> None:
 def test_site_files_lie_in_their_directory() -> None:
     files = site_files({"core-site.xml": {"a": 1}}, "/etc/x", "ours")
     assert files == [{"path": "/etc/x/core-site.xml", "content": site_xml({"a": 1}, "ours")}]
+
+
+def test_texts_of_files_stand_by_their_names(tmp_path: Path) -> None:
+    (tmp_path / "B.java").write_text("class Ö {}\n", encoding="utf-8")
+    (tmp_path / "A.java").write_text("\n")
+    found = file_texts([str(tmp_path / "B.java"), str(tmp_path / "A.java")])
+    assert list(found.items()) == [("A.java", "\n"), ("B.java", "class Ö {}\n")]
 
 
 def test_named_files_keep_their_text() -> None:
