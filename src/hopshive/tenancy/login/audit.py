@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+from hopshive.tenancy.login.proxies import NOBODY, Caller
+
 log = logging.getLogger(__name__)
 
 LONGEST = 254
@@ -15,7 +17,7 @@ class Record:
     """What is known of a request so far. `by`: password, password+code, token, provider, certificate."""
 
     name: str = ""
-    address: str = ""
+    caller: Caller = NOBODY
     database: str = ""
     by: str = "password"
     account: str = ""
@@ -35,7 +37,7 @@ class Record:
             "account": self.account,
             "user": self.user,
             "database": self.database,
-            "address": self.address,
+            "address": self.caller.address,
             "by": self.by,
         }
         return {field: plain(value) for field, value in shown.items() if value}
