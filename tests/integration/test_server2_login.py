@@ -286,6 +286,7 @@ def test_no_url_sets_a_property_of_the_jvm(server2: Server2) -> None:
 
 PLACE = "Statements name places in the file system of the warehouse"
 OPERATOR = "The operator makes and removes databases and connectors"
+ENDS = "The operator ends transactions, compactions and queries by their number"
 
 
 @pytest.mark.parametrize(
@@ -305,6 +306,9 @@ OPERATOR = "The operator makes and removes databases and connectors"
         ("ALTER DATABASE sales SET OWNER USER sales__alice", OPERATOR),
         ("DROP DATABASE sales CASCADE", OPERATOR),
         ("CREATE DATABASE another", OPERATOR),
+        ("ABORT TRANSACTIONS 1", ENDS),
+        ("ABORT COMPACTIONS 1", ENDS),
+        ("KILL QUERY 'hive_1'", ENDS),
     ],
 )
 def test_statements_stay_in_the_warehouse(server2: Server2, tmp_path: Path, statement: str, message: str) -> None:

@@ -28,11 +28,12 @@ import org.apache.hadoop.hive.ql.plan.HiveOperation;
 import org.apache.hadoop.hive.ql.session.SessionState;
 
 /**
- * Where people log in, statements stay in the file systems of the warehouse, and leave databases to the operator.
+ * Where people log in, statements stay in the file systems of the warehouse, and leave databases and transactions of others alone.
  *
  * <p>Hive reads and writes what is not HDFS, such as {@code file:/etc}, as its own user, or as YARN's. Hive's authorizers look at
  * LOCAL alone. A table of SymlinkTextInputFormat reads the paths that its files name, which no authorizer sees. A database's owner
- * and places are not checked by storage based authorization: a member could lead all writes of a project elsewhere.
+ * and places are not checked by storage based authorization: a member could lead all writes of a project elsewhere. Nor are
+ * transactions and compactions: a member could abort those of all projects.
  *
  * <p>Property: {@code hive.semantic.analyzer.hook}. Administrators ({@code hive.users.in.admin.role}) and compactions are free.
  */
@@ -40,6 +41,8 @@ public final class Confinement extends AbstractSemanticAnalyzerHook {
     /** Schemes of file systems besides HDFS that statements may name, such as s3a, separated by commas. */
     static final String SCHEMES = "hopshive.confinement.schemes";
 
+    private static final Set<Integer> ENDS = Set.of(HiveParser.TOK_ABORT_TRANSACTIONS, HiveParser.TOK_ABORT_COMPACTIONS,
+        HiveParser.TOK_KILL_QUERY);
     private static final Set<Integer> OF_THE_OPERATOR = Set.of(HiveParser.TOK_CREATEDATABASE, HiveParser.TOK_DROPDATABASE,
         HiveParser.TOK_ALTERDATABASE_LOCATION, HiveParser.TOK_ALTERDATABASE_MANAGEDLOCATION, HiveParser.TOK_ALTERDATABASE_OWNER,
         HiveParser.TOK_CREATEDATACONNECTOR, HiveParser.TOK_DROPDATACONNECTOR, HiveParser.TOK_ALTERDATACONNECTOR_URL,
@@ -85,6 +88,9 @@ public final class Confinement extends AbstractSemanticAnalyzerHook {
     private static void walk(Configuration conf, Tree node, boolean isPlace) throws SemanticException {
         if (OF_THE_OPERATOR.contains(node.getType())) {
             throw new SemanticException("The operator makes and removes databases and connectors, and keeps their owners and places.");
+        }
+        if (ENDS.contains(node.getType())) {
+            throw new SemanticException("The operator ends transactions, compactions and queries by their number.");
         }
         if (node.getType() == HiveParser.TOK_TABLEPROPERTY && node.getChildCount() == 2) {
             walk(conf, node.getChild(1), PLACE_PROPERTY.matcher(text(node.getChild(0))).matches());
