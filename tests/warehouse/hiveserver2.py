@@ -212,7 +212,8 @@ class HiveSession:
         assert self._stream
         response: dict[int, Any] = call(self._stream, method, {1: (TType.STRUCT, request)}).get(0, {})
         status = response.get(1, {})
-        if status.get(1) not in SUCCESS:
+        # The answer to GetQueryId has no status.
+        if isinstance(status, dict) and status.get(1) not in SUCCESS:
             message = status.get(5, b"no message").decode(errors="replace")
             lost = "Invalid SessionHandle" in message
             raise HiveError(message, status.get(3, b"").decode(errors="replace"), lost=lost)
