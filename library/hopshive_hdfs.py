@@ -27,6 +27,11 @@ options:
     type: list
     elements: str
     required: true
+  authority:
+    description: >-
+      File with the certificates of the authority (CA) that vouches for NameNodes and DataNodes, where O(url) is C(https://).
+      The default is those of the system.
+    type: path
   user:
     description: The user of the calls. To set owners it must be the user that the NameNode runs as.
     type: str
@@ -112,6 +117,7 @@ EXAMPLES = r"""
 - name: Make the warehouse's directories
   hopshive_hdfs:
     url: "{{ cluster_webhdfs }}"
+    authority: "{{ __cluster_tls_authority or omit }}"
     user: hdfs
     paths:
       - {path: /tmp, owner: hdfs, group: hadoop, mode: "1777"}
@@ -209,6 +215,7 @@ def main() -> None:
     module = start(
         argument_spec={
             "url": {"type": "list", "elements": "str", "required": True},
+            "authority": {"type": "path"},
             "user": {"type": "str", "default": "hdfs"},
             "timeout": {"type": "int", "default": 60},
             "parent_owner": {"type": "str"},
@@ -235,7 +242,12 @@ def main() -> None:
     )
     parameters = module.params
     changes: list[dict[str, Any]] = []
-    client = WebHdfs(parameters["url"], parameters["user"], timeout=parameters["timeout"])
+    client = WebHdfs(
+        parameters["url"],
+        parameters["user"],
+        timeout=parameters["timeout"],
+        authority=parameters["authority"] or "",
+    )
     try:
         parents = Parents(
             owner=parameters["parent_owner"],

@@ -24,6 +24,11 @@ options:
     type: list
     elements: str
     required: true
+  authority:
+    description: >-
+      File with the certificates of the authority (CA) that vouches for NameNodes and DataNodes, where O(url) is C(https://).
+      The default is those of the system.
+    type: path
   user:
     description: The user who writes the file.
     type: str
@@ -56,6 +61,7 @@ EXAMPLES = r"""
 - name: Write a file, read it back, delete it
   hopshive_hdfs_check:
     url: "{{ cluster_webhdfs }}"
+    authority: "{{ __cluster_tls_authority or omit }}"
     timeout: "{{ cluster_check_timeout }}"
 """
 
@@ -78,6 +84,7 @@ def main() -> None:
     module = start(
         argument_spec={
             "url": {"type": "list", "elements": "str", "required": True},
+            "authority": {"type": "path"},
             "user": {"type": "str", "default": "hdfs"},
             "directory": {"type": "str", "default": "/"},
             "timeout": {"type": "int", "default": 60},
@@ -85,7 +92,12 @@ def main() -> None:
     )
     if module.check_mode:
         module.exit_json(changed=False)
-    client = WebHdfs(module.params["url"], module.params["user"], timeout=module.params["timeout"])
+    client = WebHdfs(
+        module.params["url"],
+        module.params["user"],
+        timeout=module.params["timeout"],
+        authority=module.params["authority"] or "",
+    )
     try:
         seconds = client.round_trip(normal_path(module.params["directory"]))
     except WebHdfsError as error:

@@ -34,6 +34,11 @@ options:
     type: list
     elements: str
     required: true
+  authority:
+    description: >-
+      File with the certificates of the authority (CA) that vouches for NameNodes and DataNodes, where O(url) is C(https://).
+      The default is those of the system.
+    type: path
   uri:
     description: The file system, as locations of tables name it (C(fs.defaultFS)).
     type: str
@@ -156,6 +161,7 @@ def main() -> None:
             "projects": {"type": "dict", "required": True},
             "removed": {"type": "list", "elements": "str", "default": []},
             "url": {"type": "list", "elements": "str", "required": True},
+            "authority": {"type": "path"},
             "uri": {"type": "str", "required": True},
             "user": {"type": "str", "default": "hdfs"},
             "service": {"type": "str", "default": "hive"},
@@ -174,6 +180,7 @@ def main() -> None:
         projects = read(given["projects"])
         site = Site(
             urls=tuple(given["url"]),
+            authority=given["authority"] or "",
             uri=given["uri"].rstrip("/"),
             external=given["external"],
             managed=given["managed"],

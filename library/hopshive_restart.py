@@ -204,9 +204,12 @@ def edits_checks(target: health.Target) -> dict[str, rolling.Check]:
         return {}
 
     def others(timeout: float) -> None:
-        edits.wait_taken(target.namenode, timeout, besides=edits.addresses(target.host))
+        edits.wait_taken(target.namenode, timeout, besides=edits.addresses(target.host), authority=target.authority)
 
-    return {"others_check": others, "own_check": lambda timeout: edits.wait_taken(target.namenode, timeout)}
+    def own(timeout: float) -> None:
+        edits.wait_taken(target.namenode, timeout, authority=target.authority)
+
+    return {"others_check": others, "own_check": own}
 
 
 def unused_check(target: health.Target, others: Sequence[str]) -> Callable[[], None] | None:

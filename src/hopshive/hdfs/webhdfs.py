@@ -35,6 +35,7 @@ from hopshive.hdfs.wanted import (
     decide,
     normal_mode,
 )
+from hopshive.hdfs.web import NotNow, Refused, Untrusted, connected, failure, raise_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
 PREFIX = "/webhdfs/v1"
 # Seconds between two questions to a NameNode that cannot answer yet.
 POLL_SECONDS = 0.5
-# Longest silence on a connection, in seconds.
-SOCKET_TIMEOUT = 60.0
 CHUNK = 1024 * 1024
 
 
@@ -52,22 +51,11 @@ CHUNK = 1024 * 1024
 NO_QUOTA = -1
 
 
-class _NotNow(Exception):
-    """No NameNode can do it at the moment: standby, starting, safe mode, no DataNode yet, no process there."""
-
-
-class _Refused(Exception):
-    """The NameNode or a DataNode answered with an exception."""
-
-    def __init__(self, exception: str, message: str) -> None:
-        super().__init__(message)
-        self.exception = exception
-
-
 @dataclass
 class WebHdfs:
     """A client of one HDFS. `urls` are its NameNodes' (`http://namenode:9870`), tried in turn.
 
+    With `https://`, NameNodes and DataNodes are verified by the file of certificates `authority`, or by the system's.
     Whatever can pass is waited for, up to `timeout` seconds a call: a NameNode that is down, starting, standby or in
     safe mode, and HDFS without a DataNode. Raises WebHdfsError. Not for several threads.
     """
@@ -77,6 +65,7 @@ class WebHdfs:
     timeout: float = 60.0
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    authority: str = ""
     _connections: dict[str, http.client.HTTPConnection] = field(default_factory=dict, init=False)
     _active: str = field(default="", init=False)
 
@@ -84,7 +73,7 @@ class WebHdfs:
         """The status of a path (GETFILESTATUS); None if nothing is there."""
         try:
             found = self._call("GET", path, "GETFILESTATUS")["FileStatus"]
-        except _Refused as error:
+        except Refused as error:
             if error.exception == "FileNotFoundException":
                 return None
             raise self._sentence(path, error) from None
@@ -101,7 +90,7 @@ class WebHdfs:
         """GETACLSTATUS: the extended entries of a path's ACL."""
         try:
             return frozenset(self._call("GET", path, "GETACLSTATUS")["AclStatus"]["entries"])
-        except _Refused as error:
+        except Refused as error:
             raise self._sentence(path, error) from None
 
     def directories(self, path: str) -> list[str]:
@@ -115,7 +104,7 @@ class WebHdfs:
         while True:
             try:
                 listing = self._call("GET", path, "LISTSTATUS_BATCH", startAfter=last)["DirectoryListing"]
-            except _Refused as error:
+            except Refused as error:
                 if error.exception == "FileNotFoundException":
                     return found
                 raise self._sentence(path, error) from None
@@ -159,7 +148,7 @@ class WebHdfs:
     def _unless_gone(self, path: str, operation: str, **parameters: str) -> bool:
         try:
             self._call("PUT", path, operation, **parameters)
-        except _Refused as error:
+        except Refused as error:
             if error.exception == "FileNotFoundException":
                 return False
             raise self._sentence(path, error) from None
@@ -189,7 +178,7 @@ class WebHdfs:
                     self._call("DELETE", path, "DELETE", recursive=str(recursive).lower())
                 case Upload(wanted=wanted):
                     self._upload(wanted)
-        except _Refused as error:
+        except Refused as error:
             raise self._sentence(path, error) from None
 
     def round_trip(self, directory: str, content: bytes | None = None) -> float:
@@ -205,10 +194,10 @@ class WebHdfs:
         try:
             self._patiently(lambda: self._write(path, lambda: content, len(content), {"overwrite": "true"}))
             back = self._patiently(lambda: self._read(path))
-        except (_Refused, WebHdfsError) as error:
-            with suppress(_Refused, _NotNow):
+        except (Refused, WebHdfsError) as error:
+            with suppress(Refused, NotNow):
                 self._once("DELETE", path, "DELETE")
-            raise (self._sentence(path, error) if isinstance(error, _Refused) else error) from None
+            raise (self._sentence(path, error) if isinstance(error, Refused) else error) from None
         self.apply(Delete(path, recursive=False))
         if back != content:
             raise WebHdfsError(
@@ -232,7 +221,7 @@ class WebHdfs:
             below = unread.pop()
             try:
                 self._call("PUT", below, "MODIFYACLENTRIES", aclspec=entries)
-            except _Refused as error:
+            except Refused as error:
                 # The directory was deleted after it was listed.
                 if error.exception == "FileNotFoundException":
                     continue
@@ -276,7 +265,7 @@ class WebHdfs:
         return self._at_datanode("GET", where, None, {})
 
     def _at_datanode(self, method: str, url: str, body: Any, headers: dict[str, str]) -> bytes:
-        connection = _connection(url)
+        connection = connected(url, self.authority)
         connection.blocksize = CHUNK
         parts = urllib.parse.urlsplit(url)
         try:
@@ -286,10 +275,12 @@ class WebHdfs:
             response = connection.getresponse()
             data = response.read()
         except (OSError, http.client.HTTPException) as error:
-            raise _NotNow(f"the DataNode {parts.netloc}, as the NameNode names it, fails: {_reason(error)}") from None
+            raise failure(
+                error, self.authority, f"the DataNode {parts.netloc}, as the NameNode names it, fails: "
+            ) from None
         finally:
             connection.close()
-        _raise_refusal(response.status, data)
+        raise_refusal(response.status, data)
         return data
 
     # --- calls of the NameNode
@@ -301,7 +292,7 @@ class WebHdfs:
         """The same; a refusal becomes a sentence."""
         try:
             return self._call(method, path, operation, **options)
-        except _Refused as error:
+        except Refused as error:
             raise self._sentence(path, error) from None
 
     def _patiently(self, work: Callable[[], Any]) -> Any:
@@ -309,7 +300,9 @@ class WebHdfs:
         while True:
             try:
                 return work()
-            except _NotNow as error:
+            except Untrusted as error:
+                raise WebHdfsError(f"HDFS could not be used: {error}.") from None
+            except NotNow as error:
                 if self.clock() - begin + POLL_SECONDS >= self.timeout:
                     raise WebHdfsError(
                         f"HDFS at {', '.join(self.urls)} could not be used within {self.timeout:.0f} s: {error}."
@@ -321,20 +314,22 @@ class WebHdfs:
         given = {name: value for name, value in options.items() if value is not None}
         query = urllib.parse.urlencode({"op": operation, "user.name": self.user} | given)
         target = f"{urllib.parse.quote(PREFIX + path)}?{query}"
-        errors = []
+        errors: list[tuple[str, NotNow]] = []
         for url in sorted(self.urls, key=lambda one: one != self._active):
             try:
                 answer = self._exchange(url, method, target)
-            except _NotNow as error:
-                errors.append(f"{url}: {error}")
+            except NotNow as error:
+                errors.append((url, error))
                 continue
             self._active = url
             return answer
-        raise _NotNow("; ".join(errors))
+        # Waiting betters no certificate.
+        kind = Untrusted if all(isinstance(error, Untrusted) for _, error in errors) else NotNow
+        raise kind("; ".join(f"{url}: {error}" for url, error in errors))
 
     def _exchange(self, url: str, method: str, target: str) -> Any:
         kept = url in self._connections
-        connection = self._connections.setdefault(url, _connection(url))
+        connection = self._connections.setdefault(url, connected(url, self.authority))
         try:
             connection.request(method, target)
             response = connection.getresponse()
@@ -345,8 +340,8 @@ class WebHdfs:
             # The server closes a connection that was quiet for long: an upload went before.
             if kept and isinstance(error, (ConnectionError, http.client.BadStatusLine)):
                 return self._exchange(url, method, target)
-            raise _NotNow(_reason(error)) from None
-        _raise_refusal(response.status, data)
+            raise failure(error, self.authority) from None
+        raise_refusal(response.status, data)
         if not data:
             return {}
         try:
@@ -356,7 +351,7 @@ class WebHdfs:
                 f"{url} answered with something that is not WebHDFS. Is that the NameNode's HTTP address?"
             ) from None
 
-    def _sentence(self, path: str, error: _Refused) -> WebHdfsError:
+    def _sentence(self, path: str, error: Refused) -> WebHdfsError:
         first = str(error).strip().splitlines()[0] if str(error).strip() else "no message"
         if error.exception == "AccessControlException":
             return WebHdfsError(f"HDFS does not let the user {self.user} do that at {path}: {first}")
@@ -365,36 +360,4 @@ class WebHdfs:
 
 def _expect_true(answer: Any) -> None:
     if answer.get("boolean") is not True:
-        raise _Refused("", "the NameNode answered false, without a reason")
-
-
-def _connection(url: str) -> http.client.HTTPConnection:
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise WebHdfsError(f"{url!r} is no URL of a NameNode. Give it as http://namenode:9870.")
-    factory = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    return factory(parts.hostname, parts.port, timeout=SOCKET_TIMEOUT)
-
-
-def _reason(error: Exception) -> str:
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return f"{text[:1].lower()}{text[1:]}"
-
-
-# What a NameNode says while HDFS comes up. RetriableException: starting, or safe mode under HA.
-_PASSING = ("StandbyException", "SafeModeException", "RetriableException")
-_NO_DATANODE = ("Failed to find datanode", "could only be written to 0 of")
-
-
-def _raise_refusal(status: int, data: bytes) -> None:
-    """Turn an answer that is no success into _NotNow or _Refused."""
-    if 200 <= status < 300:
-        return
-    try:
-        remote = json.loads(data)["RemoteException"]
-        exception, message = str(remote["exception"]), str(remote["message"])
-    except (ValueError, KeyError, TypeError):
-        exception, message = "", f"HTTP {status}"
-    if exception in _PASSING or any(text in message for text in _NO_DATANODE) or status == 503:
-        raise _NotNow(message.strip().splitlines()[0].rstrip(".") if message.strip() else exception)
-    raise _Refused(exception, message)
+        raise Refused("", "the NameNode answered false, without a reason")

@@ -62,6 +62,7 @@ def wait_taken(
     timeout: float,
     *,
     besides: Collection[str] = (),
+    authority: str = "",
     begin: Callable[[tuple[str, int]], int] = begin_segment,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
@@ -73,14 +74,14 @@ def wait_taken(
     until = clock() + timeout
     while True:
         try:
-            active = _active(namenodes)
+            active = _active(namenodes, authority)
             if active is None:
                 return
             url, address = active
             first = begin(address)
             for _ in range(POLLS_PER_SEGMENT):
                 sleep(POLL_SECONDS)
-                info = bean(url, "Hadoop:service=NameNode,name=NameNodeInfo", ATTEMPT_TIMEOUT)
+                info = bean(url, "Hadoop:service=NameNode,name=NameNodeInfo", ATTEMPT_TIMEOUT, authority)
                 late = refusing(info["NameJournalStatus"], first)
                 places = [place for place in late if place.rpartition(":")[0] not in besides]
                 if not places:
@@ -93,12 +94,12 @@ def wait_taken(
         sleep(POLL_SECONDS)
 
 
-def _active(namenodes: Sequence[str]) -> tuple[str, tuple[str, int]] | None:
+def _active(namenodes: Sequence[str], authority: str) -> tuple[str, tuple[str, int]] | None:
     """URL and RPC address of the active NameNode; None if no NameNode answers. Raises NoAnswer if only standbys answer."""
     states = {}
     for url in namenodes:
         try:
-            status = bean(url.rstrip("/"), "Hadoop:service=NameNode,name=NameNodeStatus", ATTEMPT_TIMEOUT)
+            status = bean(url.rstrip("/"), "Hadoop:service=NameNode,name=NameNodeStatus", ATTEMPT_TIMEOUT, authority)
         except NoAnswer:
             continue
         states[url] = str(status.get("State"))

@@ -43,6 +43,8 @@ class Site:
     user: str = "hdfs"
     service: str = "hive"
     timeout: float = 60
+    # A file of certificates that NameNodes and DataNodes with https:// are verified by; empty: the system's.
+    authority: str = ""
 
 
 def bring(
@@ -73,7 +75,7 @@ def bring(
         for name, people in known.items()
     }
     _note(changes, _bring_members(database, stay, dry=dry))
-    with closing(WebHdfs(site.urls, site.user, site.timeout)) as client:
+    with closing(WebHdfs(site.urls, site.user, site.timeout, authority=site.authority)) as client:
         for name, project in projects.items():
             changes[name] += _ensure_database(site, project, client, dry=dry)
             for directory in directories(site, project):

@@ -35,8 +35,9 @@ class WrongAnswer(Exception):
 class Target:
     """The service to ask, and what the question needs. URLs have no path: `http://namenode:9870`.
 
-    `authority`: a file of certificates that a server with TLS is verified against. A metastore, a HiveServer2, a database
-    and a web page are asked in the clear without it; the login service then with the certificates of the system.
+    `authority`: a file of certificates that a server with TLS is verified against. Without it the login service is verified
+    by the system's certificates. All others are then asked in the clear: metastore, HiveServer2, database, cleaner, and the
+    daemons of HDFS and YARN.
     """
 
     kind: str

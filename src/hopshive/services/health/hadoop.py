@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.parse
+from dataclasses import replace
 
 from hopshive.hdfs.namenode.rpc import Call, ConnectionLostError, NotHadoopError, RemoteError, answer_of
 from hopshive.metastore.thrift import Closed
@@ -13,13 +14,18 @@ from hopshive.services.health.http import fetch_json
 _ZKFC_PROTOCOL = "org.apache.hadoop.ha.ZKFCProtocol"
 
 
-def bean(base: str, name: str, timeout: float) -> Facts:
+def bean(base: str, name: str, timeout: float, authority: str = "") -> Facts:
     """One bean of a Hadoop daemon's JMX servlet. Raises NoAnswer."""
-    beans = fetch_json(f"{base}/jmx?qry={urllib.parse.quote(name, safe='=:,')}", timeout).get("beans") or []
+    beans = fetch_json(f"{base}/jmx?qry={urllib.parse.quote(name, safe='=:,')}", timeout, authority).get("beans") or []
     if not beans:
         raise NoAnswer(f"it has no bean {name} yet")
     bean: Facts = beans[0]
     return bean
+
+
+def page(target: Target) -> str:
+    """The URL of the daemon's page: with TLS if the target names an authority."""
+    return f"{'https' if target.authority else 'http'}://{target.place}"
 
 
 def ask_zookeeper(target: Target, timeout: float) -> Facts:
@@ -50,32 +56,33 @@ def ask_namenode(target: Target, timeout: float) -> Facts:
 
     Without `namenode` a standby counts as well. `state` in the answer says whether it is active or standby.
     """
-    facts = _namenode(f"http://{target.place}", target.safe_mode, timeout)
+    facts = _namenode(page(target), target, timeout)
     if target.namenode and facts["state"] != "active":
-        facts["namenode"] = first(target.namenode, lambda url: _active(url.rstrip("/"), target.safe_mode, timeout))
+        facts["namenode"] = first(target.namenode, lambda url: _active(url.rstrip("/"), target, timeout))
     return facts
 
 
-def _active(base: str, safe_mode: bool, timeout: float) -> str:
-    state = _namenode(base, safe_mode, timeout)["state"]
+def _active(base: str, target: Target, timeout: float) -> str:
+    state = _namenode(base, target, timeout)["state"]
     if state != "active":
         raise NoAnswer(f"it is {state}")
     return base
 
 
-def _namenode(base: str, safe_mode: bool, timeout: float) -> Facts:
-    system = bean(base, "Hadoop:service=NameNode,name=FSNamesystemState", timeout)
-    if system.get("FSState") != "Operational" and not safe_mode:
-        why = bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout).get("Safemode") or ""
+def _namenode(base: str, target: Target, timeout: float) -> Facts:
+    authority = target.authority
+    system = bean(base, "Hadoop:service=NameNode,name=FSNamesystemState", timeout, authority)
+    if system.get("FSState") != "Operational" and not target.safe_mode:
+        why = bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout, authority).get("Safemode") or ""
         raise NoAnswer(f"it is in safe mode. {why}".strip().rstrip("."))
-    status = bean(base, "Hadoop:service=NameNode,name=NameNodeStatus", timeout)
+    status = bean(base, "Hadoop:service=NameNode,name=NameNodeStatus", timeout, authority)
     return {"state": status.get("State", ""), "live_datanodes": system.get("NumLiveDataNodes", 0)}
 
 
 def ask_journalnode(target: Target, timeout: float) -> Facts:
     """JMX of a JournalNode: it runs. Only NameNodes know whether they write to it: hopshive.services.edits asks them."""
-    base = f"http://{target.place}"
-    info = bean(base, "Hadoop:service=JournalNode,name=JournalNodeInfo", timeout)
+    base = page(target)
+    info = bean(base, "Hadoop:service=JournalNode,name=JournalNodeInfo", timeout, target.authority)
     return {"version": str(info.get("Version", "")).partition(",")[0]}
 
 
@@ -90,21 +97,25 @@ def ask_zkfc(target: Target, timeout: float) -> Facts:
         raise NoAnswer(f"it is not a failover controller: {answer}")
     if not target.namenode:
         return {}
-    return {"namenode": first(target.namenode, lambda url: _active(url.rstrip("/"), True, timeout))}
+    return {
+        "namenode": first(
+            target.namenode, lambda url: _active(url.rstrip("/"), replace(target, safe_mode=True), timeout)
+        )
+    }
 
 
 def ask_datanode(target: Target, timeout: float) -> Facts:
     """JMX of a DataNode: it runs. With `namenode`, a NameNode must list it as live."""
-    info = bean(f"http://{target.place}", "Hadoop:service=DataNode,name=DataNodeInfo", timeout)
+    info = bean(page(target), "Hadoop:service=DataNode,name=DataNodeInfo", timeout, target.authority)
     name = f"{info.get('DatanodeHostname')}:{info.get('DataPort')}"
     facts: Facts = {"name": name, "version": info.get("Version", "").partition(",")[0]}
     if target.namenode:
-        facts["namenode"] = first(target.namenode, lambda url: _listed_live(url, name, timeout))
+        facts["namenode"] = first(target.namenode, lambda url: _listed_live(url, name, timeout, target.authority))
     return facts
 
 
-def _listed_live(namenode: str, datanode: str, timeout: float) -> str:
-    info = bean(namenode.rstrip("/"), "Hadoop:service=NameNode,name=NameNodeInfo", timeout)
+def _listed_live(namenode: str, datanode: str, timeout: float, authority: str) -> str:
+    info = bean(namenode.rstrip("/"), "Hadoop:service=NameNode,name=NameNodeInfo", timeout, authority)
     live = json.loads(info.get("LiveNodes") or "{}")
     if datanode not in live:
         others = ", ".join(sorted(live)) or "none"
@@ -125,12 +136,12 @@ def ask_datanode_leaving(target: Target, timeout: float) -> Facts:
 
     def state(url: str) -> str:
         base = url.rstrip("/")
-        _active(base, True, timeout)
-        info = bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout)
+        _active(base, replace(target, safe_mode=True), timeout)
+        info = bean(base, "Hadoop:service=NameNode,name=NameNodeInfo", timeout, target.authority)
         live = json.loads(info.get("LiveNodes") or "{}")
         if target.place in live:
             return str(live[target.place].get("adminState"))
-        blocks = bean(base, "Hadoop:service=NameNode,name=FSNamesystem", timeout)
+        blocks = bean(base, "Hadoop:service=NameNode,name=FSNamesystem", timeout, target.authority)
         lacking = int(blocks.get("UnderReplicatedBlocks", 0)) + int(blocks.get("MissingBlocks", 0))
         return f"not live, and that {lacking} blocks have too few copies" if lacking else "gone"
 
@@ -145,22 +156,23 @@ def ask_datanode_leaving(target: Target, timeout: float) -> Facts:
 
 def ask_nodemanager_leaving(target: Target, timeout: float) -> Facts:
     """Whether the active ResourceManager has ended all containers of this NodeManager. `host:port`: the NodeManager's RPC."""
-    found = first(target.resourcemanager, lambda url: _node_state(url, target.place, timeout))
+    found = first(target.resourcemanager, lambda url: _node_state(url, target.place, timeout, target.authority))
     if found not in ("DECOMMISSIONED", "SHUTDOWN", "LOST", ""):
         raise NoAnswer(f"the ResourceManager says that {target.place} is {found}")
     return {"state": found.lower() or "gone"}
 
 
-def _node_state(resourcemanager: str, node: str, timeout: float) -> str:
+def _node_state(resourcemanager: str, node: str, timeout: float, authority: str) -> str:
     """The state of a NodeManager at a ResourceManager; empty if unknown there."""
-    nodes = fetch_json(f"{resourcemanager.rstrip('/')}/ws/v1/cluster/nodes", timeout).get("nodes") or {}
+    url = f"{resourcemanager.rstrip('/')}/ws/v1/cluster/nodes"
+    nodes = fetch_json(url, timeout, authority).get("nodes") or {}
     states = {entry.get("id"): str(entry.get("state")) for entry in nodes.get("node", [])}
     return states.get(node, "")
 
 
 def ask_resourcemanager(target: Target, timeout: float) -> Facts:
     """`/ws/v1/cluster/info`: the ResourceManager is started, and active or standby. Just after its start it is neither."""
-    info = fetch_json(f"http://{target.place}/ws/v1/cluster/info", timeout).get("clusterInfo", {})
+    info = fetch_json(f"{page(target)}/ws/v1/cluster/info", timeout, target.authority).get("clusterInfo", {})
     if info.get("state") != "STARTED" or info.get("haState") not in ("ACTIVE", "STANDBY"):
         raise NoAnswer(f"its state is {info.get('state')}, {info.get('haState')}")
     return {"state": info["haState"].lower(), "version": info.get("resourceManagerVersion", "")}
@@ -168,17 +180,19 @@ def ask_resourcemanager(target: Target, timeout: float) -> Facts:
 
 def ask_nodemanager(target: Target, timeout: float) -> Facts:
     """`/ws/v1/node/info`: the NodeManager is healthy. With `resourcemanager`, one of those must list it as running."""
-    info = fetch_json(f"http://{target.place}/ws/v1/node/info", timeout).get("nodeInfo", {})
+    info = fetch_json(f"{page(target)}/ws/v1/node/info", timeout, target.authority).get("nodeInfo", {})
     if not info.get("nodeHealthy"):
         raise NoAnswer(f"it is not healthy: {info.get('healthReport') or 'no report yet'}")
     facts: Facts = {"name": info.get("id", ""), "version": info.get("nodeManagerVersion", "")}
     if target.resourcemanager:
-        facts["resourcemanager"] = first(target.resourcemanager, lambda url: _registered(url, facts["name"], timeout))
+        facts["resourcemanager"] = first(
+            target.resourcemanager, lambda url: _registered(url, facts["name"], timeout, target.authority)
+        )
     return facts
 
 
-def _registered(resourcemanager: str, node: str, timeout: float) -> str:
-    found = _node_state(resourcemanager, node, timeout)
+def _registered(resourcemanager: str, node: str, timeout: float, authority: str) -> str:
+    found = _node_state(resourcemanager, node, timeout, authority)
     if found != "RUNNING":
         raise NoAnswer(f"the ResourceManager {f'lists {node} as {found}' if found else f'does not know {node}'}")
     return resourcemanager

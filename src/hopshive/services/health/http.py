@@ -45,6 +45,9 @@ def fetch(url: str, timeout: float, accept: str = "*/*", authority: str = "", st
         connection.request("GET", path, headers={"Accept": accept})
         response = connection.getresponse()
         body = response.read()
+    except ssl.SSLCertVerificationError as error:
+        trusted = authority or "the system"
+        raise NoAnswer(f"its certificate is refused: {error.verify_message} (authority: {trusted})") from None
     except TimeoutError:
         raise NoAnswer(f"nothing came back within {timeout:.0f} s") from None
     except (OSError, http.client.HTTPException) as error:
