@@ -297,11 +297,16 @@ class Hdfs:
 
 @contextmanager
 def run_hdfs(
-    directory: Path, hadoop: Path, properties: Mapping[str, object] | None = None, jvm: Sequence[str] = QUICK
+    directory: Path,
+    hadoop: Path,
+    properties: Mapping[str, object] | None = None,
+    jvm: Sequence[str] = QUICK,
+    datanode_jvm: Sequence[str] = QUICK,
 ) -> Iterator[Hdfs]:
     """A new HDFS on free ports of 127.0.0.1. It may still be in safe mode, or have no DataNode yet.
 
-    `properties` are for hdfs-site.xml, beside or instead of those of the tests; `jvm` are the NameNode's arguments.
+    `properties` are for hdfs-site.xml, beside or instead of those of the tests; `jvm` and `datanode_jvm` are the
+    arguments of NameNode and DataNode.
     """
     conf = directory / "conf"
     rpc, http, data, ipc, data_http = (free_port() for _ in range(5))
@@ -338,7 +343,7 @@ def run_hdfs(
     datanode = "org.apache.hadoop.hdfs.server.datanode.DataNode"
     with (
         run_java(namenode, classpath, log, environment=environment, jvm=jvm),
-        run_java(datanode, classpath, directory / "datanode.log", environment=environment),
+        run_java(datanode, classpath, directory / "datanode.log", environment=environment, jvm=datanode_jvm),
     ):
         yield Hdfs(hadoop, conf, f"http://127.0.0.1:{http}", http, data_http, rpc, user)
 

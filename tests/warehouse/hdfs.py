@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import posixpath
+import ssl
 import time
 import urllib.parse
 from collections import deque
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from tests.warehouse.hosts import Host
 
@@ -44,13 +46,20 @@ class Item:
 class Hdfs:
     """One file system. Deletions and moves are done as the superuser, new directories belong to Hive.
 
-    `hosts` are those of the NameNodes; the active one is asked.
+    `hosts` are those of the NameNodes; the active one is asked. With `authority`, a file of certificates, over TLS.
     """
 
-    def __init__(self, hosts: Sequence[Host], port: int = 9870, addresses: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        hosts: Sequence[Host],
+        port: int = 9870,
+        addresses: dict[str, str] | None = None,
+        authority: Path | None = None,
+    ) -> None:
         self._hosts = deque(hosts)
         self._port = port
         self._addresses = addresses or {}
+        self._tls = ssl.create_default_context(cafile=authority) if authority else None
         self._connection: http.client.HTTPConnection | None = None
         self._trashed: dict[str, str] = {}
 
@@ -127,7 +136,7 @@ class Hdfs:
         where = self._call("PUT", path, "CREATE", noredirect="true", overwrite="true")["Location"]
         parts = urllib.parse.urlsplit(where)
         address = self._addresses.get(parts.hostname or "", parts.hostname)
-        connection = http.client.HTTPConnection(str(address), parts.port, timeout=60)
+        connection = self._connected(str(address), parts.port or self._port)
         try:
             connection.request("PUT", f"{parts.path}?{parts.query}", body=content)
             _read(connection.getresponse())
@@ -257,7 +266,7 @@ class Hdfs:
         for attempt in (1, 2):
             kept = self._connection is not None
             if self._connection is None:
-                self._connection = http.client.HTTPConnection(self.host.address, self._port, timeout=60)
+                self._connection = self._connected(self.host.address, self._port)
             try:
                 self._connection.request(method, target)
                 return _read(self._connection.getresponse())
@@ -268,6 +277,11 @@ class Hdfs:
                 if not kept or attempt == 2:
                     raise
         raise AssertionError
+
+    def _connected(self, address: str, port: int) -> http.client.HTTPConnection:
+        if self._tls:
+            return http.client.HTTPSConnection(address, port, timeout=60, context=self._tls)
+        return http.client.HTTPConnection(address, port, timeout=60)
 
     def close(self) -> None:
         """Close the connection."""

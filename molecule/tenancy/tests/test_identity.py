@@ -45,7 +45,8 @@ def session_of_alice(people: PeopleLab) -> Iterator[HiveSession]:
 
 @pytest.fixture(name="hdfs", scope="module")
 def file_system(people: PeopleLab) -> Iterator[Hdfs]:
-    found = Hdfs(people.lab.group("namenode"), addresses={one.name: one.address for one in people.lab.hosts.values()})
+    addresses = {one.name: one.address for one in people.lab.hosts.values()}
+    found = Hdfs(people.lab.group("namenode"), addresses=addresses, authority=people.authority)
     yield found
     found.close()
 

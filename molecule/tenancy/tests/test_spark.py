@@ -112,7 +112,7 @@ def client_host(people: PeopleLab) -> Iterator[Host]:
 @pytest.fixture(name="hdfs", scope="module")
 def file_system(people: PeopleLab) -> Iterator[Hdfs]:
     addresses = {one.name: one.address for one in people.lab.hosts.values()}
-    with closing(Hdfs(people.lab.group("namenode"), addresses=addresses)) as found:
+    with closing(Hdfs(people.lab.group("namenode"), addresses=addresses, authority=people.authority)) as found:
         yield found
 
 

@@ -25,6 +25,8 @@ INVENTORY = {
             "mariadb": {"hosts": {"master": {}}},
             "zookeeper": {"hosts": {"master": {}}},
             "namenode": {"hosts": {"master": {}}},
+            "datanode": {"hosts": {"master": {}}},
+            "journalnode": {"hosts": {"master": {}}},
             "metastore": {"hosts": {"master": {}, "edge": {}}},
             "server2": {"hosts": {"edge": {"cluster_address": "edge.example.org"}}},
             "cleaner": {"hosts": {"master": {}}},
@@ -36,16 +38,37 @@ INVENTORY = {
             "cluster_cleaner_db_password": "a password",
             "login_sealing_key": "a secret of the hosts for sealing keys",
             "cluster_tls_store_password": SECRET,
+            "jvm_service_conf_dir": "/etc/hadoop/conf.daemon",
         },
     }
 }
-ROLES = ("cluster", "server2", "metastore", "mariadb", "cleaner", "login", "spark", "common")
+ROLES = (
+    "cluster",
+    "namenode",
+    "datanode",
+    "journalnode",
+    "server2",
+    "metastore",
+    "mariadb",
+    "cleaner",
+    "login",
+    "spark",
+    "common",
+)
 # What the roles put into files and commands.
 TEXTS = {
     "client": "{{ cluster_hive_site }}",
     "spark": "{{ __spark_hive_site | combine(__cluster_metastore_tls) }}",
     "server2": "{{ cluster_hive_site | combine(__server2_hive_site, __server2_tls_site) }}",
     "metastore": "{{ cluster_hive_site | combine(__cluster_jdbc_site, __metastore_hive_site, __metastore_tls_site) }}",
+    "hdfs": "{{ cluster_hdfs_site }}",
+    "namenode": "{{ cluster_hdfs_site | combine(__namenode_hdfs_site) }}",
+    "datanode": "{{ cluster_hdfs_site | combine(__datanode_hdfs_site) }}",
+    "journalnode": "{{ cluster_hdfs_site | combine(__journalnode_hdfs_site) }}",
+    "ssl": "{{ __cluster_ssl_sites }}",
+    "jvm": "{{ __cluster_tls_server_options }}",
+    "ssl_client": "{{ __cluster_ssl_client_sites }}",
+    "webhdfs": "{{ cluster_webhdfs }}",
     "jdbc": "{{ cluster_server2_jdbc_url }}",
     "server_options": "{{ __cluster_tls_server_options }}",
     "mariadb": "{{ __mariadb_config }}",
@@ -54,7 +77,7 @@ TEXTS = {
     "login": "{{ __login_config }}",
     "login_authority": "{{ login_authority }}",
     "metastores": "{{ __cluster_metastore_places }}",
-    "watched": "{{ [__server2_watched, __metastore_watched] }}",
+    "watched": "{{ [__server2_watched, __metastore_watched, __namenode_watched] }}",
     "readers": "{{ __common_key_readers }}",
 }
 
@@ -125,6 +148,44 @@ def test_clients_of_the_metastore_verify_it(encrypted: Mapping[str, Any], who: s
     )
 
 
+@pytest.mark.parametrize(
+    ("daemon", "name", "port"),
+    [
+        ("namenode", "dfs.namenode.{}-address", 9870),
+        ("datanode", "dfs.datanode.{}.address", 9864),
+        ("journalnode", "dfs.journalnode.{}-address", 8480),
+    ],
+)
+def test_pages_of_hdfs_have_the_same_port_with_tls_and_without(
+    encrypted: Mapping[str, Any], plain: Mapping[str, Any], daemon: str, name: str, port: int
+) -> None:
+    assert encrypted[daemon]["dfs.http.policy"] == "HTTPS_ONLY"
+    assert "dfs.http.policy" not in plain[daemon]
+    for site, scheme, other in ((encrypted, "https", "http"), (plain, "http", "https")):
+        assert site[daemon][name.format(scheme)].endswith(f":{port}")
+        assert name.format(other) not in site[daemon]
+
+
+def test_daemons_of_hdfs_show_the_hosts_certificate_and_verify_each_other(encrypted: Mapping[str, Any]) -> None:
+    server, client = encrypted["ssl"]["ssl-server.xml"], encrypted["ssl"]["ssl-client.xml"]
+    assert server["ssl.server.keystore.location"] == "/etc/hopshive-tls/keystore.p12"
+    assert server["ssl.server.keystore.type"] == "PKCS12"
+    # Its passwords are in a store that this file itself must name: Hadoop reads no other for them.
+    assert (
+        server["hadoop.security.credential.provider.path"]
+        == "localjceks://file/etc/hadoop/conf.daemon/credentials.jceks"
+    )
+    assert not [name for name in server if name.endswith("password") and "keystore" in name]
+    assert client["ssl.client.truststore.location"] == "/etc/hopshive-tls/truststore.p12"
+    assert encrypted["ssl_client"] == {"ssl-client.xml": client}
+
+
+def test_clients_of_webhdfs_use_tls(encrypted: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
+    assert encrypted["webhdfs"] == ["https://master:9870"]
+    assert plain["webhdfs"] == ["http://master:9870"]
+    assert (plain["ssl"], plain["ssl_client"]) == ({}, {})
+
+
 def test_beeline_verifies_hiveserver2(encrypted: Mapping[str, Any]) -> None:
     assert encrypted["jdbc"].endswith(
         ";zooKeeperNamespace=hiveserver2;ssl=true;sslTrustStore=/etc/hopshive-tls/truststore.p12;trustStoreType=PKCS12"
@@ -180,7 +241,7 @@ def test_a_certificate_of_its_own_stays_the_login_services(tmp_path: Path) -> No
 
 
 def test_watchdogs_probe_with_tls(encrypted: Mapping[str, Any]) -> None:
-    assert encrypted["watched"] == ["tls://edge:10002", "tls://edge:9083"]
+    assert encrypted["watched"] == ["tls://edge:10002", "tls://edge:9083", "tls://edge:9870"]
 
 
 def test_people_who_run_jobs_cannot_read_the_key(encrypted: Mapping[str, Any]) -> None:
