@@ -22,7 +22,7 @@ A_HOST = "no password without Kerberos: whoever runs programs on a host of the w
 def webhdfs(site: Site, path: str, operation: str, user: str, method: str = "GET") -> str:
     """The answer of the NameNode's REST interface to any name, as text."""
     query = urllib.parse.urlencode({"op": operation, "user.name": user, "noredirect": "true"})
-    connection = http.client.HTTPConnection(site.lab.one("namenode").address, 9870, timeout=10)
+    connection = http.client.HTTPSConnection(site.lab.one("namenode").address, 9870, timeout=10, context=site.tls)
     try:
         connection.request(method, f"/webhdfs/v1{urllib.parse.quote(path)}?{query}")
         answer = connection.getresponse()

@@ -104,7 +104,8 @@ class Site:
         self.heard: list[str] = []
         self.database = MetastoreDatabase(lab)
         self.state = MetastoreDatabase(lab, "hopshive")
-        self.hdfs = Hdfs(lab.group("namenode"), addresses={one.name: one.address for one in lab.hosts.values()})
+        addresses = {one.name: one.address for one in lab.hosts.values()}
+        self.hdfs = Hdfs(lab.group("namenode"), addresses=addresses, authority=inventory.authority)
         self.tls = ssl.create_default_context(cafile=inventory.authority)
         self.web = Web(self)
         self._standing: Watched | None = None

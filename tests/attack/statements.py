@@ -130,6 +130,7 @@ REFUSED = {
             "CREATE EXTERNAL TABLE attack_t (a STRING) LOCATION 'http://192.0.2.1/x'",
             "CREATE EXTERNAL TABLE attack_t (a STRING) LOCATION 'ftp://192.0.2.1/x'",
             "CREATE EXTERNAL TABLE attack_t (a STRING) LOCATION 'webhdfs://{namenode}:9870{external}/attack_rows'",
+            "CREATE EXTERNAL TABLE attack_t (a STRING) LOCATION 'swebhdfs://{namenode}:9870{external}/attack_rows'",
             "CREATE EXTERNAL TABLE attack_t (a STRING) LOCATION 's3a://x/y'",
         ),
         "Tables on servers elsewhere, to which HiveServer2 would connect.",
