@@ -7,6 +7,7 @@ import hmac
 import json
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from joserfc import jwt
@@ -14,9 +15,7 @@ from joserfc.jwk import ECKey
 
 from hopshive.tenancy.login.keys import Sealer
 from tests.attack.attempt import NotHeldError, NotTriedError, attempt
-from tests.attack.names import denied
-from tests.attack.web import basic
-from tests.warehouse.hiveserver2 import HiveError
+from tests.attack.names import denied, over_http, together
 
 if TYPE_CHECKING:
     from tests.attack.site import Site
@@ -69,17 +68,12 @@ def packed(content: object) -> str:
 def refused(site: Site, token: str) -> str:
     """A token is refused by the login service, and by HiveServer2's two ports. Raises NotHeldError."""
     owner, victim = site.cast.owner, site.cast.victim
-    said = denied(site.web.login(owner.login, token, database=victim))
-    site.forget_limits()
-    denied(site.web.login("", token, database=victim))
-    site.login_refused(owner.login, token, victim)
-    http = site.http(basic(owner.login, token), victim)
-    try:
-        raise NotHeldError(f"let in over HTTP as {http.execute('SELECT current_user()')}")
-    except HiveError:
-        return said
-    finally:
-        http.close()
+    return together(
+        lambda: denied(site.web.login(owner.login, token, database=victim)),
+        lambda: denied(site.web.login("", token, database=victim)),
+        lambda: site.login_refused(owner.login, token, victim),
+        lambda: over_http(site, owner.login, token, victim),
+    )
 
 
 @attempt()
@@ -100,10 +94,11 @@ def token_that_brings_its_key(site: Site) -> str:
 def token_of_alg_none(site: Site) -> str:
     """A token without a signature, whose header says that it has none."""
     made = mint(site)
-    for name in ("none", "None", "NONE", "nOnE"):
-        token = f"{packed({'alg': name, 'kid': made.kid, 'typ': 'JWT'})}.{packed(made.claims)}."
-        said = refused(site, token)
-    return said
+    tokens = [
+        f"{packed({'alg': name, 'kid': made.kid, 'typ': 'JWT'})}.{packed(made.claims)}."
+        for name in ("none", "None", "NONE", "nOnE")
+    ]
+    return together(*(partial(refused, site, token) for token in tokens))
 
 
 @attempt()
@@ -162,7 +157,7 @@ def token_of_another_issuer(site: Site) -> str:
 def token_of_a_service(site: Site) -> str:
     """Tokens of HiveServer2's user, of HDFS's superuser, and of names that a shell or a path would read otherwise."""
     made = mint(site)
-    for sub in (
+    subs = (
         "hive",
         "hdfs",
         "root",
@@ -171,9 +166,12 @@ def token_of_a_service(site: Site) -> str:
         "a__b__c",
         "",
         "SALES__ALICE",
-    ):
-        said = denied(site.web.login("", made.token(sub=sub, name=None)))
-    return said
+    )
+
+    def tried(sub: str) -> str:
+        return denied(site.web.login("", made.token(sub=sub, name=None)))
+
+    return together(*(partial(tried, sub) for sub in subs))
 
 
 @attempt()
@@ -208,9 +206,8 @@ def token_of_a_key_that_was_rotated_out(site: Site) -> str:
 def token_whose_key_is_a_path(site: Site) -> str:
     """Tokens whose key is named by a path, an URL, and a piece of SQL."""
     made, own = mint(site), ECKey.generate_key("P-256")
-    for kid in ("../../../../dev/null", "https://evil.example.org/key", "' UNION SELECT 'x' -- ", ""):
-        said = refused(site, _signed(made, own, {"alg": ALGORITHM, "kid": kid}))
-    return said
+    kids = ("../../../../dev/null", "https://evil.example.org/key", "' UNION SELECT 'x' -- ", "")
+    return together(*(partial(refused, site, _signed(made, own, {"alg": ALGORITHM, "kid": kid})) for kid in kids))
 
 
 @attempt()

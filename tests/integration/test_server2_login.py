@@ -323,6 +323,30 @@ def test_statements_stay_in_the_warehouse(server2: Server2, tmp_path: Path, stat
     session.close()
 
 
+def test_lists_of_locks_and_compactions_are_those_of_the_own_database(server2: Server2) -> None:
+    """Compactions and locks that were asked for by number, by state and for all databases."""
+    session = server2.session(database="sales")
+    session.execute("CREATE TABLE changing (a INT) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
+    session.execute("INSERT INTO changing VALUES (1)")
+    session.execute("ALTER TABLE changing COMPACT 'major'")
+    other = server2.session(BOB, "b")
+    for statement in (
+        "SHOW COMPACTIONS",
+        "SHOW COMPACTIONS TYPE 'MAJOR'",
+        "SHOW COMPACTIONS DATABASE sales",
+        "SHOW COMPACTIONS changing",
+        "SHOW COMPACTIONS sales.changing",
+    ):
+        found = session.execute(statement)
+        assert [row[1:3] for row in found if row[1] != "Database"] == [("sales", "changing")], (statement, found)
+    assert not [row for row in other.execute("SHOW COMPACTIONS") if row[1] != "Database"]
+    for statement in ("SHOW LOCKS", "SHOW LOCKS EXTENDED", "SHOW LOCKS DATABASE sales", "SHOW LOCKS changing"):
+        session.execute(statement)
+    assert session.execute("SHOW TABLE EXTENDED LIKE 'chang*'")
+    for one in (session, other):
+        one.close()
+
+
 def test_values_and_comments_are_no_places(server2: Server2) -> None:
     session = server2.session(database="sales")
     session.execute(

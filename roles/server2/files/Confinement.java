@@ -8,14 +8,17 @@ import java.util.Map;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.antlr.runtime.CommonToken;
 import org.antlr.runtime.tree.Tree;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.hive.conf.HiveConf;
 import org.apache.hadoop.hive.metastore.api.StorageDescriptor;
+import org.apache.hadoop.hive.ql.ErrorMsg;
 import org.apache.hadoop.hive.ql.exec.Task;
 import org.apache.hadoop.hive.ql.hooks.Entity;
 import org.apache.hadoop.hive.ql.hooks.WriteEntity;
+import org.apache.hadoop.hive.ql.metadata.HiveException;
 import org.apache.hadoop.hive.ql.metadata.Table;
 import org.apache.hadoop.hive.ql.parse.ASTNode;
 import org.apache.hadoop.hive.ql.parse.AbstractSemanticAnalyzerHook;
@@ -33,7 +36,7 @@ import org.apache.hadoop.hive.ql.session.SessionState;
  * <p>Hive reads and writes what is not HDFS, such as {@code file:/etc}, as its own user, or as YARN's. Hive's authorizers look at
  * LOCAL alone. A table of SymlinkTextInputFormat reads the paths that its files name, which no authorizer sees. A database's owner
  * and places are not checked by storage based authorization: a member could lead all writes of a project elsewhere. Nor are
- * transactions and compactions: a member could abort those of all projects.
+ * transactions and compactions: a member could abort those of all projects, and read the names of their tables.
  *
  * <p>Property: {@code hive.semantic.analyzer.hook}. Administrators ({@code hive.users.in.admin.role}) and compactions are free.
  */
@@ -57,10 +60,16 @@ public final class Confinement extends AbstractSemanticAnalyzerHook {
 
     @Override
     public ASTNode preAnalyze(HiveSemanticAnalyzerHookContext context, ASTNode tree) throws SemanticException {
-        if (!isFree(context.getConf())) {
-            walk(context.getConf(), tree, false);
+        if (isFree(context.getConf())) {
+            return tree;
         }
-        return tree;
+        walk(context.getConf(), tree, false);
+        ASTNode narrowed = narrowed(tree);
+        String database = listed(narrowed);
+        if (database != null) {
+            requireVisible(context, database);
+        }
+        return narrowed;
     }
 
     @Override
@@ -104,6 +113,66 @@ public final class Confinement extends AbstractSemanticAnalyzerHook {
         for (int index = 0; index < node.getChildCount(); index++) {
             walk(conf, node.getChild(index), below);
         }
+    }
+
+    /** A list of the locks or compactions of all databases becomes that of the session's database. */
+    private static ASTNode narrowed(ASTNode tree) {
+        boolean isLocks = tree.getType() == HiveParser.TOK_SHOWLOCKS;
+        if (!isLocks && tree.getType() != HiveParser.TOK_SHOW_COMPACTIONS || listed(tree) != null) {
+            return tree;
+        }
+        CommonToken kind = new CommonToken(isLocks ? HiveParser.TOK_SHOWDBLOCKS : HiveParser.TOK_SHOW_COMPACTIONS, tree.getText());
+        ASTNode found = new ASTNode(kind);
+        found.addChild(new ASTNode(new CommonToken(HiveParser.Identifier, SessionState.get().getCurrentDatabase())));
+        for (int index = 0; index < tree.getChildCount(); index++) {
+            found.addChild(tree.getChild(index));
+        }
+        return found;
+    }
+
+    /** The database of whose tables a statement tells; null for other statements, and for one that tells of all databases. */
+    private static String listed(Tree tree) {
+        switch (tree.getType()) {
+            case HiveParser.TOK_SHOW_TABLESTATUS -> {
+                Tree second = tree.getChild(1);
+                return second != null && second.getType() == HiveParser.Identifier ? name(second) : SessionState.get().getCurrentDatabase();
+            }
+            case HiveParser.TOK_SHOWDBLOCKS -> {
+                return name(tree.getChild(0));
+            }
+            case HiveParser.TOK_SHOWLOCKS, HiveParser.TOK_SHOW_COMPACTIONS -> {
+                for (int index = 0; index < tree.getChildCount(); index++) {
+                    Tree child = tree.getChild(index);
+                    if (child.getType() == HiveParser.Identifier) {
+                        return name(child);
+                    }
+                    if (child.getType() == HiveParser.TOK_TABTYPE) {
+                        Tree table = child.getChild(0);
+                        return table.getChildCount() > 0 ? name(table.getChild(0)) : SessionState.get().getCurrentDatabase();
+                    }
+                }
+                return null;
+            }
+            default -> {
+                return null;
+            }
+        }
+    }
+
+    private static String name(Tree identifier) {
+        return BaseSemanticAnalyzer.unescapeIdentifier(identifier.getText());
+    }
+
+    /** The metastore shows a database to users who may read its directory. */
+    private static void requireVisible(HiveSemanticAnalyzerHookContext context, String database) throws SemanticException {
+        try {
+            if (context.getHive().getDatabase(database) != null) {
+                return;
+            }
+        } catch (HiveException error) {
+            throw new SemanticException(error);
+        }
+        throw new SemanticException(ErrorMsg.DATABASE_NOT_EXISTS.getMsg(database));
     }
 
     private static String text(Tree literal) {
