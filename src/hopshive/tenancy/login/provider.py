@@ -35,6 +35,8 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 _USES = ("Bearer", "ID", None)
 # Below the issuer (OpenID Connect Discovery 1.0, section 4).
 DISCOVERY = "/.well-known/openid-configuration"
+# The claim that has an e-mail address (OpenID Connect Core 1.0, section 5.1).
+EMAIL = "email"
 # Bits of an RSA key.
 _LEAST_BITS = 2048
 
@@ -68,6 +70,9 @@ class IdentityProvider:
         name = claims.get(self._settings.name_claim)
         if not isinstance(name, str):
             raise refused(f"a token without the claim {self._settings.name_claim}")
+        # Until then it is what the person typed there. Some providers do not say whether it was.
+        if self._settings.name_claim == EMAIL and claims.get("email_verified", True) is not True:
+            raise refused("a token with an e-mail address that was not verified")
         account = name
         if self._settings.domain:
             account, mark, domain = name.rpartition("@")
@@ -77,7 +82,7 @@ class IdentityProvider:
         # A revocation is kept that long.
         if claims["exp"] - claims["iat"] > DAY:
             raise refused("a token of the identity provider that lives longer than a day")
-        names = frozenset({account, name, str(claims.get("email", name))})
+        names = frozenset({account, name, str(claims.get(EMAIL, name))})
         return Bearer(account, "", float(claims["iat"]), float(claims["exp"]), "provider", names)
 
     async def close(self) -> None:

@@ -86,6 +86,19 @@ def test_the_name_claim_and_the_domain_say_who_it_is(site: LoginSite, issuer: Is
     assert reason(site, issuer.token()) == "a token without the claim email"
 
 
+@pytest.mark.parametrize("verified", [False, "false", 0])
+def test_an_e_mail_address_that_was_not_verified_names_no_account(
+    site: LoginSite, issuer: Issuer, verified: object
+) -> None:
+    """At many providers a person may type any address that is free, such as one of a person who left."""
+    trust(site, issuer, name_claim="email", domain="example.org")
+    assert login(site, issuer.token(email="bob@example.org", email_verified=True)).user == "bob"
+    found = issuer.token(email="bob@example.org", email_verified=verified)
+    assert reason(site, found) == "a token with an e-mail address that was not verified"
+    trust(site, issuer)
+    assert login(site, found).user == "alice"
+
+
 @pytest.mark.parametrize(
     ("claims", "said"),
     [
