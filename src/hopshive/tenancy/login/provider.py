@@ -67,6 +67,9 @@ class IdentityProvider:
         check(claims, registry, now)
         if claims.get("typ") not in _USES:
             raise refused("a token of the identity provider for another use")
+        # Its holder would have to prove that it has a key (RFC 7800), and a login has no place for the proof.
+        if "cnf" in claims:
+            raise refused("a token of the identity provider that is bound to a key")
         name = claims.get(self._settings.name_claim)
         if not isinstance(name, str):
             raise refused(f"a token without the claim {self._settings.name_claim}")

@@ -78,6 +78,12 @@ def test_keys_of_each_kind_verify(site: LoginSite, issuer: Issuer, kind: str) ->
     assert login(site, issuer.token("second")).user == "alice"
 
 
+def test_the_former_name_of_ed25519_is_known(site: LoginSite, issuer: Issuer) -> None:
+    """Keycloak writes it still."""
+    issuer.rotate("second", "Ed25519")
+    assert login(site, issuer.token("second", {"alg": "EdDSA"})).user == "alice"
+
+
 def test_the_name_claim_and_the_domain_say_who_it_is(site: LoginSite, issuer: Issuer) -> None:
     trust(site, issuer, name_claim="email", domain="Example.org")
     assert login(site, issuer.token(email="bob@example.org")).user == "bob"
@@ -113,6 +119,7 @@ def test_an_e_mail_address_that_was_not_verified_names_no_account(
         ({"iat": "now"}, "a token with a moment that is no number"),
         ({"exp": LONG_AGO + 3 * 86400}, "a token of the identity provider that lives longer than a day"),
         ({"typ": "Refresh"}, "a token of the identity provider for another use"),
+        ({"cnf": {"x5t#S256": "x"}}, "a token of the identity provider that is bound to a key"),
         ({"preferred_username": None}, "a token without the claim preferred_username"),
         ({"preferred_username": ["alice"]}, "a token without the claim preferred_username"),
         ({"preferred_username": "sales__alice"}, "a token that names no account"),
