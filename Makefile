@@ -130,6 +130,12 @@ ndb: venv ## tests of schema, journal, mirror, garbage, backup and binary log on
 		$(addprefix mirror/test_,mirror.py places.py kept.py interruptions.py pace.py) drops garbage/test_collector.py garbage/test_named.py) \
 		tenancy/test_members.py $(addprefix tenancy/login/,test_service.py test_commands.py))
 
+.PHONY: keycloak
+keycloak: venv ## tokens of a real Keycloak at the login service (HOPSHIVE_KEYCLOAK_ZIP)
+	@[ -n "$(HOPSHIVE_KEYCLOAK_ZIP)" ] || { echo "Which archive? make keycloak HOPSHIVE_KEYCLOAK_ZIP=/path/to/keycloak-26.7.4.zip (docs/development.md)" >&2; exit 2; }
+	@[ -f "$(HOPSHIVE_KEYCLOAK_ZIP)" ] || { echo "HOPSHIVE_KEYCLOAK_ZIP: $(HOPSHIVE_KEYCLOAK_ZIP) is not there" >&2; exit 2; }
+	$(BIN)/pytest tests/identity_provider
+
 # Molecule's own place for its state is one for all trees whose directory has the same name. Molecule finds the base of the
 # scenarios by itself only in a clone of git; elsewhere it would silently run its own default steps.
 RUN_MOLECULE = MOLECULE_EPHEMERAL_DIRECTORY=$(CURDIR)/build/molecule/$(SCENARIO) $(BIN)/molecule \

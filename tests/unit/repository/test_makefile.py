@@ -17,7 +17,7 @@ TESTS = ("unit", "integration")
 
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run make without the variables that the caller of the tests has set."""
-    variables = {"PRODUCT", "HOPSHIVE_NDB_TARBALL", "TESTS", "MAKEFLAGS", "MAKELEVEL"}
+    variables = {"PRODUCT", "HOPSHIVE_NDB_TARBALL", "HOPSHIVE_KEYCLOAK_ZIP", "TESTS", "MAKEFLAGS", "MAKELEVEL"}
     env = {name: value for name, value in os.environ.items() if name not in variables}
     # Whatever virtual environment there is, it is not made again here.
     there = ["VENV_READY=/dev/null", "ANSWERS_READY=/dev/zero", "--old-file=/dev/zero"]
@@ -37,6 +37,8 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["artifacts-update"], "Which product? make artifacts-update PRODUCT=hive"),
         (["ndb"], "Which tarball? make ndb HOPSHIVE_NDB_TARBALL="),
         (["ndb", "HOPSHIVE_NDB_TARBALL=/no/such"], "HOPSHIVE_NDB_TARBALL: /no/such is not there"),
+        (["keycloak"], "Which archive? make keycloak HOPSHIVE_KEYCLOAK_ZIP="),
+        (["keycloak", "HOPSHIVE_KEYCLOAK_ZIP=/no/such"], "HOPSHIVE_KEYCLOAK_ZIP: /no/such is not there"),
     ],
 )
 def test_a_target_without_its_variable_ends_with_a_sentence(target: list[str], sentence: str) -> None:

@@ -37,6 +37,7 @@ KINDS = {
             "tests/unit",
             "tests/integration",
             "tests/ndb_cluster",
+            "tests/identity_provider",
             "tests/warehouse",
             "tests/contract",
             "tests/docs",

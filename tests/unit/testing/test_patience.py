@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-FOLDERS = ("unit", "integration", "ndb_cluster")
+FOLDERS = ("unit", "integration", "ndb_cluster", "identity_provider")
 
 
 @pytest.fixture
