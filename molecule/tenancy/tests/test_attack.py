@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from tests.warehouse.people import PeopleLab
 
-# Seconds that all of them may take.
-LIMIT = 180
+# Seconds after which they hang. They take two and a half minutes on a machine that has nothing else to do.
+LIMIT = 600
 
 
 def test_no_quick_attempt_succeeds(people: PeopleLab, tmp_path: Path) -> None:
