@@ -130,7 +130,7 @@ public final class Confinement extends AbstractSemanticAnalyzerHook {
         return found;
     }
 
-    /** The database of whose tables a statement tells; null for other statements, and for one that tells of all databases. */
+    /** The database whose tables a statement lists; null for other statements, and for one about all databases. */
     private static String listed(Tree tree) {
         switch (tree.getType()) {
             case HiveParser.TOK_SHOW_TABLESTATUS -> {
