@@ -72,8 +72,10 @@ def test_one_run_lets_people_in_and_keeps_others_out(lab: PeopleLab) -> None:
     alice = lab.session(lab.person("alice"), "sales")
     assert alice.execute("SELECT current_user()") == [("sales__alice",)]
     alice.execute("CREATE TABLE mine AS SELECT 1 AS id")
+    # A database without a project stays as it was: its files let everyone read.
+    assert sorted(alice.execute("SELECT * FROM old.acid")) == ROWS
     with pytest.raises(HiveError, match=r"ermission denied"):
-        alice.execute("SELECT * FROM old.acid")
+        alice.execute("INSERT INTO old.acid VALUES (3, 'three')")
     alice.close()
 
 
