@@ -20,7 +20,7 @@ description:
     long as the store is what it was.
   - The key store has Hadoop's default password, so its mode is what protects it.
 notes:
-  - "Roles that use this module: C(metastore), C(server2)."
+  - "Roles that use this module: C(jvm_service), C(metastore), C(server2)."
 options:
   provider:
     description: The store, V(localjceks://file/PATH) or V(jceks://file/PATH). Its directory must be there.

@@ -35,7 +35,7 @@ def test_a_namenode_in_safe_mode_and_a_datanode_it_does_not_know_do_not_pass(mon
         "DataNodeInfo": {"DatanodeHostname": "worker1", "DataPort": "9866"},
     }
 
-    def fetch(url: str, _: float) -> dict[str, Any]:
+    def fetch(url: str, *_: object) -> dict[str, Any]:
         return {"beans": [beans[url.rpartition("name=")[2]]]}
 
     monkeypatch.setattr(hadoop, "fetch_json", fetch)
@@ -68,7 +68,7 @@ def test_a_datanode_leaves_when_its_blocks_are_elsewhere(
         "NameNodeStatus": {"State": "active"},
         "FSNamesystem": {"UnderReplicatedBlocks": lacking - 2 if lacking else 0, "MissingBlocks": 2 if lacking else 0},
     }
-    monkeypatch.setattr(hadoop, "fetch_json", lambda url, _: {"beans": [beans[url.rpartition("name=")[2]]]})
+    monkeypatch.setattr(hadoop, "fetch_json", lambda url, *_: {"beans": [beans[url.rpartition("name=")[2]]]})
     target = Target("datanode_leaving", "worker1", 9866, namenode=["http://n"])
     if sentence:
         with pytest.raises(NoAnswer, match=re.escape(sentence)):
@@ -79,7 +79,7 @@ def test_a_datanode_leaves_when_its_blocks_are_elsewhere(
 
 def test_a_node_that_is_ill_or_unknown_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: dict[str, Any] = {"info": {"nodeInfo": {"nodeHealthy": False, "healthReport": "1/1 local-dirs are bad"}}}
-    monkeypatch.setattr(hadoop, "fetch_json", lambda url, _: answers[url.rpartition("/")[2]])
+    monkeypatch.setattr(hadoop, "fetch_json", lambda url, *_: answers[url.rpartition("/")[2]])
     target = Target("nodemanager", "h", 1, resourcemanager=["http://rm"])
     with pytest.raises(NoAnswer, match="it is not healthy: 1/1 local-dirs are bad"):
         hadoop.ask_nodemanager(target, 1)
