@@ -342,7 +342,7 @@ def test_lists_of_locks_and_compactions_are_those_of_the_own_database(server2: S
     assert not [row for row in other.execute("SHOW COMPACTIONS") if row[1] != "Database"]
     for statement in ("SHOW LOCKS", "SHOW LOCKS EXTENDED", "SHOW LOCKS DATABASE sales", "SHOW LOCKS changing"):
         session.execute(statement)
-    assert session.execute("SHOW TABLE EXTENDED LIKE 'chang*'")
+    assert session.execute("SHOW TABLE EXTENDED LIKE 'chang%'")
     for one in (session, other):
         one.close()
 
