@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import secrets
+import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +18,20 @@ from joserfc.jwk import ECKey
 from hopshive.tenancy.login.errors import Denied, LoginError, NotAMember
 from hopshive.tenancy.login.proxies import Caller
 from hopshive.tenancy.login.service import Asked, Granted, LoginService
-from tests.support.keycloak import AUDIENCE, PASSWORD, Keycloak, TokenRefused, unpacked_keycloak
-from tests.support.servers import wait_until
+from tests.docs.page import read
+from tests.support.keycloak import AUDIENCE, PASSWORD, SECRET, Keycloak, TokenRefused, unpacked_keycloak
+from tests.support.servers import wait_until, write_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.support.authority import Authority
     from tests.support.login_site import LoginSite
 
 CLIENT = Caller("192.0.2.1")
+# The host of the page.
+HOST = "keycloak.example.org"
 # Seconds after which keys are fetched again, in tests that change them.
 KEEP = 0.2
 DAYS = str(3 * 86400)
@@ -34,7 +40,7 @@ DAYS = str(3 * 86400)
 @pytest.fixture(scope="module")
 def keycloak(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[Keycloak]:
     """The realm `site` as docs/login.md sets it up, and another realm that is alike."""
-    pair = authority.issue("keycloak", "localhost")
+    pair = authority.issue("keycloak", "localhost", HOST)
     with unpacked_keycloak(tmp_path_factory.mktemp("keycloak"), pair, authority.path) as made:
         made.start()
         for realm in ("site", "another"):
@@ -99,6 +105,26 @@ def test_a_token_of_a_person_is_a_password(site: LoginSite, keycloak: Keycloak) 
     for name in ("alice", "ALICE", "alice@example.org"):
         assert login(site, keycloak.token(), name).user == "alice"
     assert reason(site, keycloak.token(), "bob") == "a token of another person"
+
+
+def test_the_commands_of_the_page_get_tokens(site: LoginSite, keycloak: Keycloak, tmp_path: Path) -> None:
+    blocks = [[command.text for command in block.commands] for block in read("docs/login.md") if not block.language]
+    (commands,) = [block for block in blocks if any(HOST in command for command in block)]
+    secret, programs = tmp_path / "secret", tmp_path / "bin"
+    secret.write_text(f"{SECRET}\n")
+    programs.mkdir()
+    write_script(programs / "curl", ["/usr/bin/curl", "--connect-to", f"{HOST}:443:localhost:{keycloak.port}"])
+    script = "\necho\n".join(commands).replace("/etc/ssl/site/authority.pem", str(site.authority.path))
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script.replace("/etc/loader/secret", str(secret))],
+        input=f"{PASSWORD}\n",
+        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    tokens = [json.loads(line)["access_token"] for line in done.stdout.splitlines() if line]
+    assert [login(site, token).account for token in tokens] == ["alice", "service-account-loader"]
 
 
 def test_the_table_says_who_is_a_member(site: LoginSite, keycloak: Keycloak) -> None:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 PAGE = ROOT / "docs/login.md"
 HOST = "login1.example.org"
-BLOCKS = [[command.text for command in block.commands] for block in read("docs/login.md") if not block.language]
+ALL = [[command.text for command in block.commands] for block in read("docs/login.md") if not block.language]
+# The block that asks Keycloak is run by tests/identity_provider.
+BLOCKS = [block for block in ALL if not any("keycloak.example.org" in command for command in block)]
 
 
 def commands_with(part: str) -> list[str]:
