@@ -35,9 +35,6 @@ options:
     description: The port of their page.
     type: int
     default: 8088
-  authority:
-    description: File with the certificates of the authority (CA) that vouches for their page, which then has TLS.
-    type: path
   user:
     description: The user that the ResourceManagers run as.
     type: str
@@ -101,7 +98,6 @@ def main() -> None:
             "resourcemanager": {"type": "list", "elements": "str", "required": True},
             "port": {"type": "int", "default": 8032},
             "http_port": {"type": "int", "default": 8088},
-            "authority": {"type": "path"},
             "user": {"type": "str", "default": "yarn"},
         },
     )
@@ -109,9 +105,7 @@ def main() -> None:
     try:
         projects = read(given["projects"])
         managers = [
-            ResourceManager(
-                f"{host}:{given['http_port']}", f"{host}:{given['port']}", given["user"], given["authority"] or ""
-            )
+            ResourceManager(f"{host}:{given['http_port']}", f"{host}:{given['port']}", given["user"])
             for host in given["resourcemanager"]
         ]
         users = {user for project in projects.values() for user in project.users}

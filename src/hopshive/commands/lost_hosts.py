@@ -20,11 +20,7 @@ from hopshive.services.resourcemanager import ResourceManager
     multiple=True,
     help="The HTTP port of another ResourceManager: host:port. May be given several times.",
 )
-@click.option(
-    "--authority", default="", help="A file of certificates that verifies the HTTP ports, which then have TLS."
-)
-def lost_hosts(own: str, rpc: str, user: str, other: tuple[str, ...], authority: str) -> None:
+def lost_hosts(own: str, rpc: str, user: str, other: tuple[str, ...]) -> None:
     """Fail the application masters of a host that is gone, so that YARN starts them elsewhere at once."""
     logs.configure()
-    others = [ResourceManager(one, authority=authority) for one in other]
-    until_stopped(LostHosts(ResourceManager(own, rpc, user, authority), others).run)
+    until_stopped(LostHosts(ResourceManager(own, rpc, user), [ResourceManager(one) for one in other]).run)

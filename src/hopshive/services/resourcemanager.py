@@ -41,18 +41,16 @@ class Job:
 class ResourceManager:
     """One ResourceManager. `web` and `rpc`: `host:port` of its HTTP port and of its clients' protocol.
 
-    `user`: the one that it runs as, to whom it shows the applications of all. With `authority`, a file of certificates,
-    its HTTP port has TLS. Methods raise NoAnswer.
+    `user`: the one that it runs as, to whom it shows the applications of all. Methods raise NoAnswer.
     """
 
-    def __init__(self, web: str, rpc: str = "", user: str = "yarn", authority: str = "") -> None:
+    def __init__(self, web: str, rpc: str = "", user: str = "yarn") -> None:
         host, _, port = web.rpartition(":")
         self.place = web
-        self._target = Target("resourcemanager", host, int(port), authority=authority)
-        self._web = f"{'https' if authority else 'http'}://{web}/ws/v1/cluster"
+        self._target = Target("resourcemanager", host, int(port))
+        self._web = f"http://{web}/ws/v1/cluster"
         self._rpc = rpc
         self._user = user
-        self._authority = authority
 
     def is_active(self) -> bool:
         """Whether it is the active one."""
@@ -73,15 +71,14 @@ class ResourceManager:
     def _applications(self, states: str) -> list[dict[str, Any]]:
         # user.name: with yarn.webapp.filter-entity-list-by-user no other user sees applications of others.
         query = f"states={states}&deSelects=resourceRequests,resourceInfo&user.name={self._user}"
-        found = fetch_json(f"{self._web}/apps?{query}", ANSWER_TIMEOUT, self._authority)
+        found = fetch_json(f"{self._web}/apps?{query}", ANSWER_TIMEOUT)
         # Without applications the list is null.
         applications: list[dict[str, Any]] = (found.get("apps") or {}).get("app") or []
         return applications
 
     def attempt(self, master: Master) -> str:
         """The id of an application's last attempt; empty if that is not at the master's NodeManager any more."""
-        url = f"{self._web}/apps/{master.application}/appattempts?user.name={self._user}"
-        found = fetch_json(url, ANSWER_TIMEOUT, self._authority)
+        found = fetch_json(f"{self._web}/apps/{master.application}/appattempts?user.name={self._user}", ANSWER_TIMEOUT)
         attempts: list[dict[str, Any]] = (found.get("appAttempts") or {}).get("appAttempt") or []
         last = max(attempts, key=lambda one: int(one["id"]), default={})
         return str(last["appAttemptId"]) if last.get("nodeId") == master.node else ""
