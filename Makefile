@@ -14,7 +14,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 INVENTORY ?= inventories/lab
 SCENARIO ?= default
 # Those of `make test`; with BESIDE=1 all run side by side: 18 GiB of free memory.
-SCENARIOS := default tenancy consistency ha
+SCENARIOS := default consistency tenancy ha
 BESIDE ?=
 # Of the warehouse that `make fuzz` and `make answers` drive: a lab_label of an inventory.
 LABEL ?= lab
@@ -70,13 +70,13 @@ artifacts-update: venv ## resolve a product again and rewrite its lock: PRODUCT=
 PART = part() { local name=$$1 began=$$SECONDS; shift; $(MAKE) --no-print-directory "$$@" && echo "$$name took $$((SECONDS - began)) s"; }
 
 .PHONY: test
-test: venv ## everything that CI checks: lint, unit, integration, molecule default, tenancy, consistency and ha
+test: venv ## everything that CI checks: lint, unit, integration, molecule default, consistency, tenancy and ha
 	@$(PART); for stage in test-tools $(if $(BESIDE),lint-quick unit lanes,lint unit integration $(SCENARIOS:%="molecule SCENARIO=%")); do \
 		part "make $$stage" $$stage || exit; \
 	done
 
-# Three lanes, each of which waits half of its time: the scenarios `default` and `tenancy`, then `consistency`, then what needs no lab and
-# `ha`. The image first: all would make it. `ha` measures how long a query waits for a lost host on a machine without other work: the other
+# Three lanes, each of which waits half of its time: the scenario `default`; `consistency`, then `tenancy`; what needs no lab, then `ha`.
+# The image first: all would make it. `ha` measures how long a query waits for a lost host on a machine without other work: the other
 # two hold a lock until they have ended. What needs no lab leaves the processors to the labs, whose services have to be back in time.
 .PHONY: lanes
 lanes: venv
@@ -85,8 +85,9 @@ lanes: venv
 	@$(PART); code=0; exec 9>build/quiet.lock && flock --shared 9; \
 		{ nice -n 19 $(MAKE) --no-print-directory lint-ansible && part "make integration" integration NICE='nice -n 10' && \
 			part "scenario ha" molecule SCENARIO=ha; } 9>&- >build/lane-3.log 2>&1 & third=$$!; \
-		part "scenario consistency" molecule SCENARIO=consistency 9>&- >build/lane-2.log 2>&1 & second=$$!; \
-		{ part "scenario default" molecule SCENARIO=default && part "scenario tenancy" molecule SCENARIO=tenancy; } 9>&- || code=$$?; \
+		{ part "scenario consistency" molecule SCENARIO=consistency && part "scenario tenancy" molecule SCENARIO=tenancy; } \
+			9>&- >build/lane-2.log 2>&1 & second=$$!; \
+		part "scenario default" molecule SCENARIO=default 9>&- || code=$$?; \
 		wait $$second || code=$$?; exec 9>&-; wait $$third || code=$$?; \
 		for lane in 2 3; do echo "=== build/lane-$$lane.log"; cat build/lane-$$lane.log; done; exit $$code
 
