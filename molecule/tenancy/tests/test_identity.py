@@ -91,6 +91,13 @@ def test_the_application_is_the_project_user_s(people: PeopleLab, alice: HiveSes
 
 
 @pytest.mark.usefixtures("alice")
+def test_no_application_waits_for_queries_that_cannot_use_it(people: PeopleLab) -> None:
+    """A compaction is an application of Hive's own user, too."""
+    waiting = [one["name"] for one in applications(people, "hive") if one["state"] in ("ACCEPTED", "RUNNING")]
+    assert [name for name in waiting if name.startswith("HIVE-")] == []
+
+
+@pytest.mark.usefixtures("alice")
 def test_the_scratch_directory_is_the_user_s_alone(hdfs: Hdfs) -> None:
     own = hdfs.status(f"/tmp/hive/{USER}")  # noqa: S108 - on HDFS
     assert own
