@@ -42,6 +42,11 @@ def wrapped(connection: socket.socket, host: str, authority: str = "") -> ssl.SS
     return context(authority).wrap_socket(connection, server_hostname=host)
 
 
+def distrust(error: ssl.SSLCertVerificationError, authority: str = "") -> str:
+    """Why a server's certificate is refused, as the end of a sentence about the server."""
+    return f"its certificate is refused: {error.verify_message} (authority: {authority or 'the system'})"
+
+
 @lru_cache(maxsize=8)
 def _read(authority: str, _changed: float) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=authority or None)

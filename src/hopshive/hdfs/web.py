@@ -8,7 +8,7 @@ import ssl
 import urllib.parse
 
 from hopshive.hdfs.wanted import WebHdfsError
-from hopshive.tls import context
+from hopshive.tls import context, distrust
 
 # Longest silence on a connection, in seconds.
 SOCKET_TIMEOUT = 60.0
@@ -47,8 +47,7 @@ def connected(url: str, authority: str = "") -> http.client.HTTPConnection:
 def failure(error: Exception, authority: str, begin: str = "") -> NotNow:
     """What a failed connection means; `begin` is the start of its message."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        trusted = authority or "the system"
-        return Untrusted(f"{begin}its certificate is refused: {error.verify_message} (authority: {trusted})")
+        return Untrusted(f"{begin}{distrust(error, authority)}")
     return NotNow(f"{begin}{reason(error)}")
 
 

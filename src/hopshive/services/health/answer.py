@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopshive.metastore.thrift import SocketStream
-from hopshive.tls import wrapped
+from hopshive.tls import distrust, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -85,9 +85,7 @@ def connect(host: str, port: int, timeout: float, authority: str = "", *, tls: b
             with wrapped(plain, host, authority) as connection:
                 yield SocketStream(connection)
     except ssl.SSLCertVerificationError as error:
-        raise NoAnswer(
-            f"its certificate is refused: {error.verify_message} (authority: {authority or 'the system'})"
-        ) from None
+        raise NoAnswer(distrust(error, authority)) from None
     except TimeoutError:
         raise NoAnswer(f"nothing came back within {timeout:.0f} s") from None
     except OSError as error:

@@ -9,6 +9,7 @@ import urllib.parse
 from typing import Any
 
 from hopshive.services.health.answer import NoAnswer, WrongAnswer, reason
+from hopshive.tls import context, distrust
 
 # Characters of a reason that a server gives.
 LONGEST = 300
@@ -36,18 +37,17 @@ def fetch(url: str, timeout: float, accept: str = "*/*", authority: str = "", st
     connection = http.client.HTTPConnection(parts.hostname or "", port, timeout=timeout)
     if parts.scheme == "https":
         try:
-            context = ssl.create_default_context(cafile=authority or None)
+            trust = context(authority)
         except OSError as error:
             raise WrongAnswer(f"{authority} is no file of certificates: {reason(error)}") from None
-        connection = http.client.HTTPSConnection(parts.hostname or "", port, timeout=timeout, context=context)
+        connection = http.client.HTTPSConnection(parts.hostname or "", port, timeout=timeout, context=trust)
     try:
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         connection.request("GET", path, headers={"Accept": accept})
         response = connection.getresponse()
         body = response.read()
     except ssl.SSLCertVerificationError as error:
-        trusted = authority or "the system"
-        raise NoAnswer(f"its certificate is refused: {error.verify_message} (authority: {trusted})") from None
+        raise NoAnswer(distrust(error, authority)) from None
     except TimeoutError:
         raise NoAnswer(f"nothing came back within {timeout:.0f} s") from None
     except (OSError, http.client.HTTPException) as error:
