@@ -37,7 +37,7 @@ class Target:
 
     `authority`: a file of certificates that a server with TLS is verified against. Without it the login service is verified
     by the system's certificates. All others are then asked in the clear: metastore, HiveServer2, database, cleaner, and the
-    daemons of HDFS and YARN.
+    daemons of HDFS. Those of YARN have no TLS.
     """
 
     kind: str

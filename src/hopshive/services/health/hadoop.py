@@ -156,23 +156,22 @@ def ask_datanode_leaving(target: Target, timeout: float) -> Facts:
 
 def ask_nodemanager_leaving(target: Target, timeout: float) -> Facts:
     """Whether the active ResourceManager has ended all containers of this NodeManager. `host:port`: the NodeManager's RPC."""
-    found = first(target.resourcemanager, lambda url: _node_state(url, target.place, timeout, target.authority))
+    found = first(target.resourcemanager, lambda url: _node_state(url, target.place, timeout))
     if found not in ("DECOMMISSIONED", "SHUTDOWN", "LOST", ""):
         raise NoAnswer(f"the ResourceManager says that {target.place} is {found}")
     return {"state": found.lower() or "gone"}
 
 
-def _node_state(resourcemanager: str, node: str, timeout: float, authority: str) -> str:
+def _node_state(resourcemanager: str, node: str, timeout: float) -> str:
     """The state of a NodeManager at a ResourceManager; empty if unknown there."""
-    url = f"{resourcemanager.rstrip('/')}/ws/v1/cluster/nodes"
-    nodes = fetch_json(url, timeout, authority).get("nodes") or {}
+    nodes = fetch_json(f"{resourcemanager.rstrip('/')}/ws/v1/cluster/nodes", timeout).get("nodes") or {}
     states = {entry.get("id"): str(entry.get("state")) for entry in nodes.get("node", [])}
     return states.get(node, "")
 
 
 def ask_resourcemanager(target: Target, timeout: float) -> Facts:
     """`/ws/v1/cluster/info`: the ResourceManager is started, and active or standby. Just after its start it is neither."""
-    info = fetch_json(f"{page(target)}/ws/v1/cluster/info", timeout, target.authority).get("clusterInfo", {})
+    info = fetch_json(f"http://{target.place}/ws/v1/cluster/info", timeout).get("clusterInfo", {})
     if info.get("state") != "STARTED" or info.get("haState") not in ("ACTIVE", "STANDBY"):
         raise NoAnswer(f"its state is {info.get('state')}, {info.get('haState')}")
     return {"state": info["haState"].lower(), "version": info.get("resourceManagerVersion", "")}
@@ -180,19 +179,17 @@ def ask_resourcemanager(target: Target, timeout: float) -> Facts:
 
 def ask_nodemanager(target: Target, timeout: float) -> Facts:
     """`/ws/v1/node/info`: the NodeManager is healthy. With `resourcemanager`, one of those must list it as running."""
-    info = fetch_json(f"{page(target)}/ws/v1/node/info", timeout, target.authority).get("nodeInfo", {})
+    info = fetch_json(f"http://{target.place}/ws/v1/node/info", timeout).get("nodeInfo", {})
     if not info.get("nodeHealthy"):
         raise NoAnswer(f"it is not healthy: {info.get('healthReport') or 'no report yet'}")
     facts: Facts = {"name": info.get("id", ""), "version": info.get("nodeManagerVersion", "")}
     if target.resourcemanager:
-        facts["resourcemanager"] = first(
-            target.resourcemanager, lambda url: _registered(url, facts["name"], timeout, target.authority)
-        )
+        facts["resourcemanager"] = first(target.resourcemanager, lambda url: _registered(url, facts["name"], timeout))
     return facts
 
 
-def _registered(resourcemanager: str, node: str, timeout: float, authority: str) -> str:
-    found = _node_state(resourcemanager, node, timeout, authority)
+def _registered(resourcemanager: str, node: str, timeout: float) -> str:
+    found = _node_state(resourcemanager, node, timeout)
     if found != "RUNNING":
         raise NoAnswer(f"the ResourceManager {f'lists {node} as {found}' if found else f'does not know {node}'}")
     return resourcemanager
