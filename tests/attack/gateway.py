@@ -71,11 +71,7 @@ def _user(
 ) -> str:
     """Whom HiveServer2 takes a client of the gateway for. Raises HiveError, OSError."""
     context = card.context(site) if card else site.tls
-    session = HttpSession(site.web, site.lab.one("gateway"), GATEWAY, path, headers, context, database)
-    try:
-        return str(session.execute("SELECT current_user()")[0][0])
-    finally:
-        session.close()
+    return HttpSession(site.web, site.lab.one("gateway"), GATEWAY, path, headers, context, database).whose()
 
 
 def _control(site: Site) -> Card:

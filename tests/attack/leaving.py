@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.attack.attempt import NotHeldError, NotTriedError, attempt
-from tests.attack.names import denied
-from tests.attack.web import basic
+from tests.attack.names import denied, over_http
 from tests.warehouse.hiveserver2 import HiveError
 from tests.warehouse.hosts import ROOT
 
@@ -31,13 +30,7 @@ def login_of_who_left(site: Site) -> str:
         denied(site.web.login(me.login, token, database=home), 403)
         site.login_refused(me.login, token, home)
         denied(site.web.login(me.login, me.password, database=home), 403)
-        http = site.http(basic(me.login, me.password), home)
-        try:
-            raise NotHeldError(f"over HTTP: {http.execute('SELECT current_user()')}")
-        except HiveError:
-            pass
-        finally:
-            http.close()
+        over_http(site, me.login, me.password, home)
         return site.login_refused(me.login, me.password, home)
     finally:
         site.state.execute("REPLACE INTO project_member (project, account, role) VALUES (%s, %s, %s)", (*key, role))

@@ -45,13 +45,11 @@ def together(*ways: Callable[[], str]) -> str:
 
 def over_http(site: Site, name: str, password: str, database: str = "") -> str:
     """The refusal of a session at HiveServer2's port for HTTP. Raises NotHeldError with the user that was let in."""
-    http = site.http(basic(name, password), database)
     try:
-        raise NotHeldError(f"let in over HTTP as {http.execute('SELECT current_user()')}")
+        user = site.http(basic(name, password), database).whose()
     except HiveError as error:
         return sentence(error)
-    finally:
-        http.close()
+    raise NotHeldError(f"let in over HTTP as {user}")
 
 
 def right(site: Site) -> None:

@@ -20,18 +20,9 @@ if TYPE_CHECKING:
 PATHS = ("/cliservice", "/cliservice/", "//cliservice", "/", "/cliservice/../x", "/jmx", "/conf", "/logs", "/stacks")
 
 
-def _user(site: Site, headers: Mapping[str, str], path: str = "/cliservice", database: str = "") -> str:
-    """Whom HiveServer2 takes a request over HTTP for. Raises HiveError for one that it refuses."""
-    session = site.http(headers, database, path)
-    try:
-        return str(session.execute("SELECT current_user()")[0][0])
-    finally:
-        session.close()
-
-
 def _refused(site: Site, headers: Mapping[str, str], path: str = "/cliservice") -> str:
     try:
-        user = _user(site, headers, path)
+        user = site.http(headers, path=path).whose()
     except (HiveError, OSError) as error:
         return sentence(error)
     raise NotHeldError(f"with {sorted(headers)} at {path} the session is {user}")
@@ -90,7 +81,7 @@ def http_with_doas(site: Site) -> str:
         "proxyUser=hive",
     ):
         try:
-            user = _user(site, basic(me.login, me.password), f"/cliservice?{query}", site.cast.home)
+            user = site.http(basic(me.login, me.password), site.cast.home, f"/cliservice?{query}").whose()
         except HiveError as error:
             said = sentence(error)
             continue
@@ -113,7 +104,7 @@ def http_with_headers_of_a_proxy(site: Site) -> str:
         "X-CSRF-TOKEN": "x",
     }
     _refused(site, headers)
-    user = _user(site, {**basic(me.login, me.password), **headers}, database=site.cast.home)
+    user = site.http({**basic(me.login, me.password), **headers}, site.cast.home).whose()
     if user != site.cast.outsider_user:
         raise NotHeldError(f"the session is {user}")
     return f"the session is {user}"
@@ -139,7 +130,7 @@ def http_with_the_cookie_of_another(site: Site) -> str:
         theirs.close()
     cookies = cookies or "hive.server2.auth=none"
     said = _refused(site, {"Cookie": cookies})
-    user = _user(site, {**basic(me.login, me.password), "Cookie": cookies}, database=site.cast.home)
+    user = site.http({**basic(me.login, me.password), "Cookie": cookies}, site.cast.home).whose()
     if user != site.cast.outsider_user:
         raise NotHeldError(f"the session is {user}")
     return f"{said}; with the own login the session is {user}"
@@ -154,7 +145,7 @@ def two_logins_in_a_request(site: Site) -> str:
     for first, second in ((one, other), (other, one)):
         # Names of headers that differ in case alone are sent as two.
         try:
-            user = _user(site, {"Authorization": first, "authorization": second}, database=site.cast.home)
+            user = site.http({"Authorization": first, "authorization": second}, site.cast.home).whose()
         except (HiveError, OSError) as error:
             answers.append(sentence(error))
             continue

@@ -200,5 +200,12 @@ class HttpSession(HiveSession):
         # What the server gave last.
         self.cookie = ""
 
+    def whose(self) -> str:
+        """Whom HiveServer2 takes the session for, which ends. Raises HiveError for a session that it refuses, and OSError."""
+        try:
+            return str(self.execute("SELECT current_user()")[0][0])
+        finally:
+            self.close()
+
     def _connect(self) -> _Posted:
         return _Posted(self.web, self)
