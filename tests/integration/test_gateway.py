@@ -25,7 +25,7 @@ from hopshive.services.health.daemon import ask_gateway
 from tests.support.authority import Authority
 from tests.support.gateway_site import Gateway, Reply, ask, nginx, run_gateway
 from tests.support.login_site import ALICE, GATEWAY, LoginSite, person
-from tests.support.patience import within
+from tests.support.patience import scaled, within
 from tests.support.server2_http import Server2
 from tests.support.servers import free_port, wait_until
 
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 LOGINS = ("127.0.0.1", "127.0.0.4")
 SERVERS = ("127.0.0.2", "127.0.0.3")
 PER_CLIENT, BODY_MB = 8, 1
-# Seconds that the gateway waits for a HiveServer2 to accept a connection.
-CONNECT = 2
+# Seconds that the gateway waits for a HiveServer2 to accept a connection, and then does not ask it (fail_timeout).
+CONNECT, LEFT_OUT = 2, 2
 # A call of Thrift's binary protocol, of which no byte may change.
 THRIFT = b"\x80\x01\x00\x01\x00\x00\x00\x0bOpenSession\x00\x00\x00\x00\xff\xfe\r\n\r\n\x00"
 
@@ -444,13 +444,13 @@ def test_a_call_that_a_server_began_is_sent_to_no_other(world: World) -> None:
 def test_under_load_a_killed_server_costs_no_call_twice_and_no_new_session(world: World) -> None:
     alice = world.client("alice")
     killed = server_of(world.gateway.post(alice))
-    found: list[tuple[str, int, float]] = []
+    found: list[tuple[str, int, float, float]] = []
 
     def work(thread: int) -> None:
         for number in range(40):
             name, began = f"load-{thread}-{number} ", time.monotonic()
             status = world.gateway.post(alice, name.encode(), f"/cliservice/{thread}").status
-            found.append((name, status, time.monotonic() - began))
+            found.append((name, status, began, time.monotonic()))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -460,13 +460,21 @@ def test_under_load_a_killed_server_costs_no_call_twice_and_no_new_session(world
     for thread in threads:
         thread.join()
     assert len(found) == 160
-    assert max(seconds for _, _, seconds in found) < 5
-    begun = [one["begins"] for one in world.received() if one["begins"].startswith("load-")]
-    assert len(begun) == len(set(begun))
-    # A call is lost only when it was under way. On a busy machine the other servers may not accept it: nothing was sent then.
-    assert {status for _, status, seconds in found if not (status == 502 and seconds >= CONNECT)} <= {200, 504}
-    assert sum(status == 504 for _, status, _ in found) <= 4
-    assert {name for name, status, _ in found if status == 200} <= set(begun)
+    assert max(ended - began for _, _, began, ended in found) < scaled(5)
+    received = [one["begins"] for one in world.received() if one["begins"].startswith("load-")]
+    assert len(received) == len(set(received))
+    # A call is lost only when it was under way. On a busy machine the server that is left may not accept one in time.
+    lost = {name for name, status, _, _ in found if status == 504}
+    unsent = [(name, began, ended) for name, status, began, ended in found if status == 502]
+    assert {status for _, status, _, _ in found} <= {200, 502, 504}
+    assert len(lost) <= 4
+    assert {name for name, status, _, _ in found if status == 200} <= set(received)
+    assert not {name for name, _, _ in unsent} & set(received)
+    late = [ended for _, began, ended in unsent if ended - began >= CONNECT]
+    for name, began, ended in unsent:
+        assert any(began - LEFT_OUT <= one <= ended + LEFT_OUT for one in late), (
+            f"{name} was not sent, and no server was late"
+        )
 
 
 def test_no_server_is_a_sentence(world: World) -> None:
