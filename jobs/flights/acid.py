@@ -57,7 +57,7 @@ def by_status(name: str, table: str = TABLE) -> Query:
 
 
 COMPACT = f"ALTER TABLE {TABLE} COMPACT 'major'"
-SHOW_COMPACTIONS = "SHOW COMPACTIONS"
+SHOW_COMPACTIONS = f"SHOW COMPACTIONS {TABLE}"
 
 EXPORT = (
     # Without external.table.purge a dropped external table leaves its files, and the next run would read them too.

@@ -9,8 +9,8 @@ from jobs.flights.figures import DIMENSIONS, QUERIES
 from jobs.flights.places import OWN, Places
 
 SALES = Places("sales")
-STATEMENTS = [*acid.CREATE, *acid.STEPS.values(), acid.COMPACT, *acid.EXPORT, acid.CARRIERS.sql, DIMENSIONS.sql]
-STATEMENTS += [query.sql for query in QUERIES]
+STATEMENTS = [*acid.CREATE, *acid.STEPS.values(), acid.COMPACT, acid.SHOW_COMPACTIONS, *acid.EXPORT]
+STATEMENTS += [query.sql for query in (*QUERIES, acid.CARRIERS, DIMENSIONS)]
 
 
 def test_without_a_project_a_statement_stays_as_it_is() -> None:
