@@ -16,7 +16,9 @@ from hopshive.database import Database, DatabaseError, LostLease, Names, Server,
 
 
 def say(word: str, epoch: int = 0) -> None:
-    print(word, epoch, flush=True)
+    """In one call, so that a kill leaves no part of a line, even where PYTHONUNBUFFERED is set."""
+    sys.stdout.write(f"{word} {epoch}\n")
+    sys.stdout.flush()
 
 
 class Paused:
