@@ -16,7 +16,6 @@ from joserfc import jwt
 from joserfc.jwk import ECKey
 
 from hopshive.tenancy.login.errors import Denied, LoginError, NotAMember
-from hopshive.tenancy.login.proxies import Caller
 from hopshive.tenancy.login.service import Asked, Granted, LoginService
 from tests.docs.page import read
 from tests.support.keycloak import AUDIENCE, PASSWORD, SECRET, Keycloak, TokenRefused, unpacked_keycloak
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from tests.support.authority import Authority
     from tests.support.login_site import LoginSite
 
-CLIENT = Caller("192.0.2.1")
+CLIENT = "192.0.2.1"
 # The host of the page.
 HOST = "keycloak.example.org"
 # Seconds after which keys are fetched again, in tests that change them.

@@ -30,11 +30,13 @@ from tests.support.server2_site import (
     project_arguments,
     run_server2,
 )
-from tests.warehouse.hiveserver2 import HiveError
+from tests.warehouse.hiveserver2 import PROTOCOL_V10, HiveError, HiveSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from hopshive.metastore.thrift import Fields
 
 
 @pytest.fixture(scope="module")
@@ -269,6 +271,40 @@ def test_a_session_is_for_the_person_who_opened_it(server2: Server2) -> None:
     assert again.call("ExecuteStatement", request)
     for session in (alice, bob, again):
         session.close()
+
+
+class Connection(HiveSession):
+    """A connection over the binary port, of which no session was opened."""
+
+    def ask(self, method: str, request: Fields) -> dict[int, Any]:
+        """A call as it stands. Raises HiveError."""
+        if self._stream is None:
+            self._stream = self._connect()
+        return self._call(method, request)
+
+
+@pytest.mark.parametrize("opens", [False, True])
+def test_a_login_that_was_not_accepted_uses_no_session(server2: Server2, opens: bool) -> None:
+    """A login over the binary port is checked when its session opens. Its name alone is no proof until then."""
+    alice = server2.session(database="sales")
+    request = {1: alice.handle, 2: (TType.STRING, "SELECT current_user()"), 4: (TType.BOOL, False)}
+    thief = Connection("127.0.0.1", server2.port, ALICE, password="wrong")
+    if opens:
+        with pytest.raises(HiveError, match=WRONG):
+            thief.ask("OpenSession", {1: (TType.I32, PROTOCOL_V10), 2: (TType.STRING, ALICE)})
+    # CloseSession is left out: HiveServer2 forgets a session before the session may refuse.
+    for method in ("ExecuteStatement", "GetTypeInfo"):
+        with pytest.raises((HiveError, OSError), match=r"another person's|closed"):
+            thief.ask(method, request)
+    assert alice.execute("SELECT current_user()") == [("sales__alice",)]
+    for one in (thief, alice):
+        one.close()
+
+
+def test_a_session_takes_one_call_of_the_login_service(server2: Server2) -> None:
+    server2.login.asked.clear()
+    assert server2.user(database="sales") == "sales__alice"
+    assert [(one["database"], one["from"]) for one in server2.login.asked] == [("sales", "127.0.0.1")]
 
 
 @pytest.mark.parametrize("statement", ["SET system:a.b=1", "set\n system:a.b = 1", "-- c\nset system:a.b=1"])

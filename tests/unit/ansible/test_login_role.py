@@ -14,7 +14,6 @@ from hopshive.database import DatabaseError
 from hopshive.tenancy.login import keys, revocations
 from hopshive.tenancy.login.backends.people import PeopleFile
 from hopshive.tenancy.login.errors import Denied
-from hopshive.tenancy.login.proxies import Caller
 from hopshive.tenancy.login.service import Asked
 from hopshive.tenancy.login.settings import DEFAULT_PATH, LoginSettings, checked
 from tests.support.login_site import ALICE, SEAL, STATE, TOTP, make_tables, person
@@ -184,13 +183,11 @@ def test_the_database_user_may_do_what_the_service_does_and_no_more(
     }
 
     async def all_of_it(service: LoginService) -> str:
-        granted = await service.login(
-            Asked(ALICE, PASSWORD_OF_ALICE, pyotp.TOTP(TOTP).now(), "sales", Caller("192.0.2.1"))
-        )
+        granted = await service.login(Asked(ALICE, PASSWORD_OF_ALICE, pyotp.TOTP(TOTP).now(), "sales", "192.0.2.1"))
         await service.login(Asked("", granted.token))
         with pytest.raises(Denied):
-            await service.login(Asked(ALICE, "wrong", caller=Caller("192.0.2.1")))
-        await service.revoke(granted.token, "", Caller("192.0.2.1"))
+            await service.login(Asked(ALICE, "wrong", address="192.0.2.1"))
+        await service.revoke(granted.token, "", "192.0.2.1")
         return granted.user
 
     assert login_site.run(all_of_it) == "sales__alice"

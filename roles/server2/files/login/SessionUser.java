@@ -22,21 +22,27 @@ final class SessionUser {
      * Throws HiveSQLException, with SQLSTATE 28000, if the person has not logged in, or may not act in the project.
      */
     static String of(String name, Map<String, String> settings, String address) throws HiveSQLException {
-        String token = LoginAuthenticator.tokenOf(name);
-        if (token == null) {
+        LoginAuthenticator.Proof proof = LoginAuthenticator.of(name);
+        if (proof == null) {
             throw refusal("This connection has no login of " + name + ". Connect again with name and password.");
         }
         Map<String, String> known = settings == null ? Map.of() : settings;
         if (known.containsKey(PROXY_USER)) {
             throw refusal(PROXY_USER + " is not allowed. A session acts as the person who logged in.");
         }
-        if (token.isEmpty()) {
+        if (proof.secret().isEmpty()) {
             return name;
         }
         try {
             String from = address == null ? "" : address;
-            return LoginAuthenticator.client().login(name, token, known.getOrDefault(DATABASE, ""), from).user();
+            LoginClient.Login login = LoginAuthenticator.client().login(name, proof.secret(), known.getOrDefault(DATABASE, ""), from);
+            LoginAuthenticator.accept(name, login.token());
+            return login.user();
         } catch (AuthenticationException refused) {
+            // Sessions that the connection has stay its own.
+            if (!proof.isChecked()) {
+                LoginAuthenticator.refuse();
+            }
             throw refusal(refused.getMessage());
         }
     }

@@ -17,7 +17,6 @@ from starlette.routing import Route
 from hopshive.tenancy.login.codes import is_code
 from hopshive.tenancy.login.errors import Denied, Limited, LoginError, Malformed
 from hopshive.tenancy.login.gateway import ANSWER, AUTHORIZATION, TOKEN, USER, basic, require_gateway, user_of
-from hopshive.tenancy.login.proxies import Caller
 from hopshive.tenancy.login.service import Asked
 from hopshive.tenancy.login.tokens import refused
 
@@ -82,7 +81,7 @@ class LoginApp:
         fields = await _fields(request, required=("name", "password"), optional=("code", "database"))
         if fields.get("code") and not is_code(fields["code"]):
             raise Malformed("code is six to eight digits.")
-        granted = await self._service.login(Asked(**fields, caller=self._caller(request)))
+        granted = await self._service.login(Asked(**fields, address=self._address(request)))
         return JSONResponse(asdict(granted), headers=_NO_STORE)
 
     async def _revoke(self, request: Request) -> Response:
@@ -90,7 +89,7 @@ class LoginApp:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise refused("no token")
-        account = await self._service.revoke(token.strip(), fields.get("name", ""), self._caller(request))
+        account = await self._service.revoke(token.strip(), fields.get("name", ""), self._address(request))
         return JSONResponse({"revoked": account}, headers=_NO_STORE)
 
     async def _session(self, request: Request) -> Response:
@@ -110,11 +109,11 @@ class LoginApp:
             require_gateway(settings, self._gateway_secret, request.headers.get("authorization", ""), certificate)
         except Denied as error:
             log.warning("A caller is no gateway.", extra={"fields": {"address": peer, "reason": error.reason}})
-            await self._service.strike(Caller(peer))
+            await self._service.strike(peer)
             raise
         project, account = user_of(settings, request.headers.get("x-hopshive-subject", ""))
         database = request.headers.get("x-hopshive-database", "")
-        granted = await self._service.session(project, account, database, self._caller(request))
+        granted = await self._service.session(project, account, database, self._address(request))
         found = {USER: granted.user, TOKEN: granted.token, AUTHORIZATION: basic(granted.account, granted.token)}
         return Response(headers={**_NO_STORE, **found})
 
@@ -130,8 +129,9 @@ class LoginApp:
     async def _show_metrics(self, _: Request) -> Response:
         return Response(generate_latest(self._metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
-    def _caller(self, request: Request) -> Caller:
-        return self._proxies.caller(_peer(request), request.headers.getlist("x-forwarded-for"))
+    def _address(self, request: Request) -> str:
+        """Of the client."""
+        return self._proxies.client(_peer(request), request.headers.getlist("x-forwarded-for"))
 
 
 def _peer(request: Request) -> str:

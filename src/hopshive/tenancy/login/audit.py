@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from hopshive.tenancy.login.proxies import NOBODY, Caller
-
 log = logging.getLogger(__name__)
 
 LONGEST = 254
@@ -17,7 +15,7 @@ class Record:
     """What is known of a request so far. `by`: password, password+code, token, provider, certificate."""
 
     name: str = ""
-    caller: Caller = NOBODY
+    address: str = ""
     database: str = ""
     by: str = "password"
     account: str = ""
@@ -37,7 +35,7 @@ class Record:
             "account": self.account,
             "user": self.user,
             "database": self.database,
-            "address": self.caller.address,
+            "address": self.address,
             "by": self.by,
         }
         return {field: plain(value) for field, value in shown.items() if value}

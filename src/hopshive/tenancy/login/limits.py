@@ -42,9 +42,9 @@ class Subject:
 
 
 def subjects(limits: Limits, name: str, address: str) -> list[Subject]:
-    """In the order in which all replicas lock their rows. Upper and lower case are one name. An empty one is not counted."""
-    addressed = [Subject(ADDRESS, _digest(_network(address)), limits.address)] if address else []
-    return addressed + ([Subject(NAME, _digest(name.casefold()), limits.name)] if name else [])
+    """In the order in which all replicas lock their rows. Upper and lower case are one name. Without a name, the address."""
+    found = [Subject(ADDRESS, _digest(_network(address)), limits.address)]
+    return found + ([Subject(NAME, _digest(name.casefold()), limits.name)] if name else [])
 
 
 def begin(tx: Transaction, of: Sequence[Subject], window: float) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,37 +17,18 @@ LONGEST = 64
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-@dataclass(frozen=True)
-class Caller:
-    """The client of a request. `address`: of the client, or of the proxy if that proxy tells no client."""
-
-    address: str
-    is_proxy: bool = False
-
-    @property
-    def counted(self) -> str:
-        """The address that wrong attempts count for. Empty: the client's is not known, and a proxy has many clients."""
-        return "" if self.is_proxy else self.address
-
-
-NOBODY = Caller("")
-
-
 class Proxies:
     """The networks whose X-Forwarded-For is believed."""
 
     def __init__(self, networks: Iterable[Network]) -> None:
         self._networks = tuple(networks)
 
-    def caller(self, peer: str, lines: Sequence[str]) -> Caller:
-        """The client of a request. `lines`: of X-Forwarded-For; the last address in them counts that no proxy of ours has."""
+    def client(self, peer: str, lines: Sequence[str]) -> str:
+        """The address that asks. `lines`: of X-Forwarded-For; the last one in them counts that no proxy of ours has."""
         forwarded = [part.strip() for line in lines for part in line.split(",")]
-        # HiveServer2 does not know the client of a login over its binary port.
-        if not forwarded and self._is_proxy(peer):
-            return Caller(plain_address(peer), is_proxy=True)
         while forwarded and self._is_proxy(peer):
             peer = forwarded.pop()
-        return Caller(plain_address(peer))
+        return plain_address(peer)
 
     def _is_proxy(self, address: str) -> bool:
         try:

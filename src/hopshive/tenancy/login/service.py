@@ -12,7 +12,6 @@ from hopshive.tenancy.login.audit import Record
 from hopshive.tenancy.login.backends.base import Credentials
 from hopshive.tenancy.login.clock import read_now
 from hopshive.tenancy.login.errors import Denied, Forbidden, LoginError, Malformed, NotAMember, Unavailable
-from hopshive.tenancy.login.proxies import NOBODY, Caller
 from hopshive.tenancy.login.tokens import Bearer, refused
 from hopshive.tenancy.members import role_of
 from hopshive.tenancy.names import BadName, Typed, check_account, project_user, typed
@@ -37,13 +36,13 @@ AGAIN = 0.1
 
 @dataclass(frozen=True)
 class Asked:
-    """A login as a client sent it. No representation of it shows a secret."""
+    """A login as a client sent it. `address`: of the client. No representation of it shows a secret."""
 
     name: str
     password: str = field(repr=False)
     code: str = field(default="", repr=False)
     database: str = ""
-    caller: Caller = NOBODY
+    address: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class LoginService:
     async def login(self, asked: Asked) -> Granted:
         """Let a person in by password or token. Raises LoginError."""
         token = tokens.is_token(asked.password)
-        record = Record("", asked.caller, asked.database, "token" if token else "password")
+        record = Record("", asked.address, asked.database, "token" if token else "password")
 
         async def work() -> Granted:
             try:
@@ -105,9 +104,9 @@ class LoginService:
 
         return await self._recorded(work, record)
 
-    async def session(self, project: str, account: str, database: str, caller: Caller) -> Granted:
+    async def session(self, project: str, account: str, database: str, address: str) -> Granted:
         """Let the holder of a client certificate in, which a gateway has checked. Raises LoginError."""
-        record = Record("", caller, database, "certificate", account)
+        record = Record("", address, database, "certificate", account)
 
         async def work() -> Granted:
             try:
@@ -125,9 +124,9 @@ class LoginService:
 
         return await self._recorded(work, record)
 
-    async def revoke(self, token: str, name: str, caller: Caller) -> str:
+    async def revoke(self, token: str, name: str, address: str) -> str:
         """Refuse all tokens that a person has so far: the token's own, or another for an operator. Returns the account."""
-        record = Record(name, caller, by="token")
+        record = Record(name, address, by="token")
 
         async def work() -> str:
             bearer = await self._bearer(token, record)
@@ -152,9 +151,9 @@ class LoginService:
 
         return await self._recorded(work, record, "Revocation")
 
-    async def strike(self, caller: Caller) -> None:
-        """Count a wrong attempt that was no login. Raises Limited and Unavailable."""
-        of = limits.subjects(self._settings.limits, "", caller.counted)
+    async def strike(self, address: str) -> None:
+        """Count a wrong attempt of an address that was no login. Raises Limited and Unavailable."""
+        of = limits.subjects(self._settings.limits, "", address)
         await self._pool.run(lambda tx: limits.strike(tx, of, self._settings.limits.window))
 
     async def settled(self) -> None:
@@ -168,7 +167,7 @@ class LoginService:
         if not code:
             password, code = codes.split(asked.password, self._settings.code_separator)
         record.by = "password+code" if code else "password"
-        of = limits.subjects(self._settings.limits, who.name, asked.caller.counted)
+        of = limits.subjects(self._settings.limits, who.name, asked.address)
         await self._begin(of)
         try:
             if not asked.password or len(asked.password) > LONGEST_PASSWORD or "\0" in asked.password:
@@ -198,7 +197,7 @@ class LoginService:
     async def _by_token(self, asked: Asked, who: Typed, record: Record) -> Granted:
         bearer = await self._bearer(asked.password, record)
         if who.name and who.name.casefold() not in {name.casefold() for name in bearer.names}:
-            raise await self._struck(refused("a token of another person"), record.caller)
+            raise await self._struck(refused("a token of another person"), record.address)
         project = who.project or bearer.project
         said = await self._backend.projects(bearer.account)
         projects = bearer.projects if said is None else said
@@ -221,7 +220,7 @@ class LoginService:
             else:
                 bearer = tokens.verify(self._settings.tokens, await self._ring_for(token), now, token)
         except Denied as error:
-            raise await self._struck(error, record.caller) from None
+            raise await self._struck(error, record.address) from None
         record.account = bearer.account
         return bearer
 
@@ -234,10 +233,10 @@ class LoginService:
                 return known
         return self.ring
 
-    async def _struck(self, error: Denied, caller: Caller) -> LoginError:
+    async def _struck(self, error: Denied, address: str) -> LoginError:
         """The error of a wrong token, which was counted; or that there were too many."""
         try:
-            await self.strike(caller)
+            await self.strike(address)
         except LoginError as worse:
             return worse
         return error

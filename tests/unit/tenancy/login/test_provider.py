@@ -13,7 +13,6 @@ import pytest
 from joserfc.jwk import RSAKey
 
 from hopshive.tenancy.login.errors import Denied, LoginError, Unavailable
-from hopshive.tenancy.login.proxies import Caller
 from hopshive.tenancy.login.service import Asked, Granted, LoginService
 from tests.support.login_issuer import AUDIENCE, DISCOVERY, KEYS, Issuer
 from tests.support.login_platform import served
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from tests.support.login_site import LoginSite
 
-CLIENT = Caller("192.0.2.1")
 LONG_AGO = int(time.time()) - 3600
 
 
@@ -47,7 +45,7 @@ def trust(site: LoginSite, issuer: Issuer, **more: object) -> None:
 
 
 def login(site: LoginSite, token: str, name: str = "", database: str = "") -> Granted:
-    return site.run(lambda service: service.login(Asked(name, token, "", database, CLIENT)))
+    return site.run(lambda service: service.login(Asked(name, token, "", database, "192.0.2.1")))
 
 
 def reason(site: LoginSite, token: str, name: str = "") -> str:
@@ -301,7 +299,7 @@ def test_a_server_of_another_authority_is_no_provider(site: LoginSite, issuer: I
 
 def test_a_revocation_reaches_tokens_of_the_provider(site: LoginSite, issuer: Issuer) -> None:
     token = issuer.token()
-    assert site.run(lambda service: service.revoke(token, "", CLIENT)) == "alice"
+    assert site.run(lambda service: service.revoke(token, "", "192.0.2.1")) == "alice"
     assert reason(site, token) == "a token that was revoked"
 
 
