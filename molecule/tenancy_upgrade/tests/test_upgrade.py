@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from hopshive.services.health.answer import NoAnswer
+from hopshive.services.health.hadoop import bean
+from tests.faults.catalogue import comes
 from tests.warehouse.hiveserver2 import HiveError, HiveSession
 from tests.warehouse.people import PeopleLab
+from tests.warehouse.service import Service
 from tests.warehouse.spark import SparkSession
 
 ROOT = Path(__file__).parents[3]
@@ -27,6 +32,11 @@ OPENED = {
     "login_service_enabled": False,
 }
 ROWS = [(1, "one"), (2, "two")]
+# Units, each with a group of the open warehouse whose hosts had them.
+SWITCHED_OFF = {"hopshive-login": "server2", "hopshive-gateway": "nodemanager"}
+STATUS = "Hadoop:service=NameNode,name=NameNodeStatus"
+NAMENODE = "hadoop-hdfs-namenode"
+IMAGE = "/var/lib/hopshive/namenode"
 
 
 @pytest.fixture(scope="session", name="lab")
@@ -87,6 +97,36 @@ def test_tables_of_before_are_read_by_their_owner(lab: PeopleLab) -> None:
         spark.close()
 
 
+def test_namenodes_follow_each_other_over_tls(lab: PeopleLab) -> None:
+    """A standby reads edits from the HTTPS ports of the JournalNodes."""
+    before = states(lab)
+    alice = lab.session(lab.person("alice"), "sales")
+    alice.execute("CREATE TABLE before_it AS SELECT 1 AS id")
+    Service(lab.lab.hosts[before["active"]], NAMENODE).kill()
+    assert comes(lambda: states(lab) == {"active": before["standby"], "standby": before["active"]}, 90)
+    assert alice.execute("SELECT * FROM before_it") == [(1,)]
+    alice.close()
+
+
+def test_a_namenode_copies_the_image_over_tls(lab: PeopleLab) -> None:
+    standby = lab.lab.hosts[states(lab)["standby"]]
+    namenode = Service(standby, NAMENODE)
+    namenode.stop()
+    standby.run("sh", "-c", f"rm -rf {IMAGE}/*")
+    play(PEOPLE, "site.yml", "--tags", "namenode", "--limit", standby.name, "-e", "namenode_format=true")
+    assert comes(lambda: states(lab).get("standby") == standby.name, 60), namenode.journal()
+
+
+def states(lab: PeopleLab) -> dict[str, str]:
+    """The name of the active NameNode's host and of the standby's; without one that does not answer."""
+    found = {}
+    for host in lab.lab.group("namenode"):
+        with suppress(NoAnswer):
+            status = bean(f"https://{host.address}:9870", STATUS, 5, str(lab.authority))
+            found[str(status["State"])] = host.name
+    return found
+
+
 def test_a_second_run_changes_nothing(lab: PeopleLab) -> None:
     del lab
     play(PEOPLE, "site.yml", "--check")
@@ -95,8 +135,8 @@ def test_a_second_run_changes_nothing(lab: PeopleLab) -> None:
 def test_the_warehouse_opens_again(lab: PeopleLab) -> None:
     play(PEOPLE, "site.yml", "-e", json.dumps(OPENED))
     play(OPEN, "site.yml")
-    for unit in ("hopshive-gateway", "hopshive-login"):
-        assert "ActiveState=inactive" in lab.lab.one("mariadb").run("systemctl", "show", unit).stdout
+    for host, unit in ((host, unit) for unit, names in SWITCHED_OFF.items() for host in lab.lab.group(names)):
+        assert "ActiveState=inactive" in host.run("systemctl", "show", unit).stdout
     session = spark_of(lab)
     assert sorted(session.execute("SELECT * FROM old.acid")) == ROWS
     assert session.execute("SELECT * FROM sales.mine") == [(1,)]
