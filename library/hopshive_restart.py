@@ -89,7 +89,7 @@ options:
     type: int
     default: 0
   degraded:
-    description: Whether to restart it even though another one is down.
+    description: Whether to restart it even though another one is down. A NameNode need not find an active one afterwards then.
     type: bool
     default: false
   drain:
@@ -285,7 +285,8 @@ def main() -> None:
         port=parameters["port"],
         user=parameters["login_user"],
         password=parameters["login_password"],
-        namenode=parameters["namenode"],
+        # The others may be down, or answer with TLS while this one does not.
+        namenode=[] if parameters["degraded"] and parameters["kind"] == "namenode" else parameters["namenode"],
         resourcemanager=parameters["resourcemanager"],
         authority=parameters["authority"] or "",
     )

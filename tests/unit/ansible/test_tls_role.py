@@ -79,6 +79,7 @@ TEXTS = {
     "metastores": "{{ __cluster_metastore_places }}",
     "watched": "{{ [__server2_watched, __metastore_watched, __namenode_watched] }}",
     "readers": "{{ __common_key_readers }}",
+    "degraded": "{{ __cluster_roll_degraded }}",
 }
 
 
@@ -109,12 +110,12 @@ def render(directory: Path, **variables: Any) -> Mapping[str, Any]:
 
 @pytest.fixture(scope="module")
 def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
-    return render(tmp_path_factory.mktemp("tls"), cluster_tls="bundle")
+    return render(tmp_path_factory.mktemp("tls"), cluster_tls="bundle", tls_in_use={"stat": {"exists": True}})
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
-    return render(tmp_path_factory.mktemp("plain"))
+    return render(tmp_path_factory.mktemp("plain"), tls_in_use={"stat": {"exists": False}})
 
 
 def test_without_tls_no_configuration_names_it(plain: Mapping[str, Any]) -> None:
@@ -238,6 +239,20 @@ def test_a_certificate_of_its_own_stays_the_login_services(tmp_path: Path) -> No
     )
     assert found["login"]["listen"]["certificate"] == "/etc/hopshive-login/tls/certificate.pem"
     assert found["login_authority"] == ""
+
+
+@pytest.mark.parametrize(("wanted", "in_use"), [("none", True), ("bundle", False)])
+def test_while_tls_is_switched_a_replica_is_restarted_whatever_the_others_answer(
+    tmp_path: Path, wanted: str, in_use: bool
+) -> None:
+    found = render(tmp_path, cluster_tls=wanted, tls_in_use={"stat": {"exists": in_use}})
+    assert found["degraded"] is True
+
+
+def test_once_tls_is_switched_a_replica_waits_for_the_others(
+    encrypted: Mapping[str, Any], plain: Mapping[str, Any]
+) -> None:
+    assert (encrypted["degraded"], plain["degraded"]) == (False, False)
 
 
 def test_watchdogs_probe_with_tls(encrypted: Mapping[str, Any]) -> None:
