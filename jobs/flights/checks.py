@@ -108,8 +108,8 @@ def _show_row(row: Sequence[Value] | None) -> str:
     return "nothing" if row is None else "(" + ", ".join(map(show, row)) + ")"
 
 
-def render(stages: Sequence[Stage], notes: Sequence[str]) -> str:
-    """The result as text: every check, then rows, checks and seconds per stage, then the notes."""
+def render(stages: Sequence[Stage]) -> str:
+    """The result as text: every check, then rows, checks and seconds per stage."""
     checks = [
         (check.name, _cell(check.expected), _cell(check.actual), "ok" if check.ok else "DIFFERS")
         for stage in stages
@@ -123,7 +123,7 @@ def render(stages: Sequence[Stage], notes: Sequence[str]) -> str:
     blocks = [
         _table(("check", "expected", "actual", ""), checks, right=(1, 2)),
         _table(("stage", "rows", "checks", "seconds"), totals, right=(1, 2, 3)),
-        "\n".join([*(f"note: {note}" for note in notes), f"{len(checks) - failed} checks ok, {failed} differ"]),
+        f"{len(checks) - failed} checks ok, {failed} differ",
     ]
     return "\n\n".join(blocks)
 
@@ -140,7 +140,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
     return "\n".join(lines)
 
 
-def write_json(path: Path, stages: Sequence[Stage], notes: Sequence[str]) -> None:
+def write_json(path: Path, stages: Sequence[Stage]) -> None:
     """Write the result for programs: `checks`, `seconds` in all, and the same by stage."""
     document = {
         "checks": [
@@ -154,7 +154,6 @@ def write_json(path: Path, stages: Sequence[Stage], notes: Sequence[str]) -> Non
             for stage in stages
         ],
         "tolerance": TOLERANCE,
-        "notes": list(notes),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

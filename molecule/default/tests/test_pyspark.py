@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.warehouse.shell import beeline, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.group("client")
 DIRECTORY = "/var/tmp/pyspark"  # noqa: S108 - on the scenario's host
@@ -37,8 +40,13 @@ sums = [
     )
 ]
 print("sums", sums, spark.catalog.databaseExists("default"), sys.stdout.encoding)
+try:
+    print(spark.table("guarded.orders").count())
+except Exception as error:
+    print("refused", type(error).__name__)
 """
 SUMS = "sums [12, 10, 6, 6, 6] True utf-8"
+REFUSED = "refused UnsupportedOperationException"
 KERNEL = """
 from jupyter_client.manager import start_new_kernel
 manager, client = start_new_kernel(kernel_name="pyspark", startup_timeout=120)
@@ -75,6 +83,29 @@ def pyspark(host: Any, script: str, before: str = "") -> str:
     """Standard output of a script that comes to the shell through a pipe; `before` stands before the command."""
     write(host, "piped.py", script)
     return spark(host, f"{before} pyspark --master 'local[1]' < piped.py")
+
+
+@pytest.fixture(scope="module")
+def guarded(host: Any) -> Iterator[str]:
+    """A database with transactional tables of two rows each, a view, and an external table of one row."""
+    acid = "STORED AS ORC TBLPROPERTIES ('transactional' = 'true')"
+    inserted = "; ".join(
+        f"INSERT INTO guarded.{name} VALUES (1, 'a'), (2, 'b')" for name in ("orders", "parts", "added")
+    )
+    beeline(
+        host,
+        "DROP DATABASE IF EXISTS guarded CASCADE; CREATE DATABASE guarded;"
+        f" CREATE TABLE guarded.orders (a INT, p STRING) {acid};"
+        f" CREATE TABLE guarded.parts (a INT) PARTITIONED BY (p STRING) {acid};"
+        " CREATE TABLE guarded.added (a INT, p STRING) STORED AS PARQUET"
+        " TBLPROPERTIES ('transactional' = 'true', 'transactional_properties' = 'insert_only');"
+        " CREATE VIEW guarded.seen AS SELECT a FROM guarded.orders;"
+        " CREATE EXTERNAL TABLE guarded.plain (a INT, p STRING) STORED AS PARQUET"
+        " TBLPROPERTIES ('external.table.purge' = 'true');"
+        f" {inserted}; INSERT INTO guarded.plain VALUES (3, 'c')",
+    )
+    yield "guarded"
+    beeline(host, "DROP DATABASE guarded CASCADE")
 
 
 def test_a_script_comes_through_a_pipe(host: Any) -> None:
@@ -114,11 +145,19 @@ def test_a_notebook_finds_the_kernel(host: Any) -> None:
     assert spark(host, "/opt/hopshive/spark/current/bin/python kernel.py").splitlines()[-1] == r"['7\n']"
 
 
-def test_the_shell_of_scala_has_spark(host: Any) -> None:
-    said = spark(host, "echo 'println(6 * spark.range(7).count())' | spark-shell --master 'local[1]'")
+@pytest.mark.usefixtures("guarded")
+def test_the_shell_of_scala_has_spark_and_the_guard(host: Any) -> None:
+    typed = (
+        "println(6 * spark.range(7).count())\n"
+        'try println(spark.table("guarded.orders").count()) catch { case refusal: Exception => println("Guard: " + refusal) }\n'
+    )
+    write(host, "typed.scala", typed)
+    said = spark(host, "spark-shell --master 'local[1]' < typed.scala")
     assert "42" in said.split()
+    assert "Guard: java.lang.UnsupportedOperationException: spark_catalog.guarded.orders is a full ACID table" in said
 
 
+@pytest.mark.usefixtures("guarded")
 @pytest.mark.parametrize("mode", ["client", "cluster"])
 def test_udfs_run_as_they_come(host: Any, mode: str) -> None:
     write(host, "udfs.py", UDFS)
@@ -127,6 +166,7 @@ def test_udfs_run_as_they_come(host: Any, mode: str) -> None:
     if mode == "cluster":
         said = logs(host, said)
     assert SUMS in said.splitlines()
+    assert REFUSED in said.splitlines()
 
 
 def test_an_environment_of_the_users_own_is_shipped(host: Any) -> None:
@@ -153,6 +193,54 @@ def test_an_environment_of_the_users_own_is_shipped(host: Any) -> None:
         " --archives own.tar.gz#environment own.py 2>&1",
     )
     assert "['mine']" in said.splitlines()
+
+
+# Statements about a transactional table. A session that sets extensions of its own has the guard too.
+SPOILING = """
+reads = [
+    "SELECT * FROM guarded.orders", "SELECT count(*) FROM guarded.parts WHERE p = 'a'", "SELECT a FROM guarded.added",
+    "SELECT * FROM guarded.seen", "SELECT 1 WHERE EXISTS (SELECT 1 FROM guarded.orders)",
+    "WITH o AS (SELECT a FROM guarded.orders) SELECT * FROM guarded.plain JOIN o USING (a)",
+    "CREATE TABLE guarded.copied AS SELECT * FROM guarded.orders", "CACHE TABLE guarded.orders",
+    "INSERT INTO guarded.plain SELECT * FROM guarded.orders", "ANALYZE TABLE guarded.orders COMPUTE STATISTICS",
+]
+writes = [
+    "INSERT INTO guarded.orders VALUES (9, 'z')", "INSERT OVERWRITE guarded.orders SELECT 9, 'z'",
+    "INSERT INTO guarded.parts PARTITION (p = 'a') VALUES (9)", "INSERT OVERWRITE guarded.parts SELECT 9, 'z'",
+    "INSERT INTO guarded.added VALUES (9, 'z')", "TRUNCATE TABLE guarded.orders",
+    "TRUNCATE TABLE guarded.parts PARTITION (p = 'a')",
+    "LOAD DATA INPATH '/user/spark/none' INTO TABLE guarded.orders",
+]
+frame = spark.table("guarded.plain")
+spark.conf.set("hive.exec.dynamic.partition.mode", "nonstrict")
+calls = {
+    "table": lambda: spark.table("guarded.orders"),
+    "insertInto": lambda: frame.write.insertInto("guarded.orders"),
+    "overwrite": lambda: frame.write.insertInto("guarded.orders", overwrite=True),
+    "append": lambda: frame.write.mode("append").format("hive").saveAsTable("guarded.orders"),
+}
+calls |= {sql: (lambda sql=sql: spark.sql(sql).collect()) for sql in reads + writes}
+for convert in ("true", "false"):
+    spark.conf.set("spark.sql.hive.convertMetastoreOrc", convert)
+    spark.conf.set("spark.sql.hive.convertMetastoreParquet", convert)
+    for name, call in calls.items():
+        try:
+            print("PASSED", convert, name, call())
+        except Exception as error:
+            if type(error).__name__ != "UnsupportedOperationException" or "Spark does not know such tables" not in str(error):
+                print("OTHER", convert, name, type(error).__name__, str(error)[:300])
+spark.sql("DESCRIBE TABLE guarded.orders").collect()
+spark.sql("SHOW PARTITIONS guarded.parts").collect()
+print(spark.sql("SELECT * FROM guarded.plain").collect())
+"""
+
+
+def test_no_statement_reads_or_spoils_a_transactional_table(host: Any, guarded: str) -> None:
+    write(host, "spoiling.py", SPOILING)
+    said = spark(host, "pyspark --master 'local[1]' --conf spark.sql.extensions=org.example.Other < spoiling.py")
+    assert said == "[Row(a=3, p='c')]\n"
+    counts = "; ".join(f"SELECT count(*), sum(a) FROM {guarded}.{name}" for name in ("orders", "parts", "added"))
+    assert beeline(host, counts).split() == ["2", "3"] * 3
 
 
 def test_hive_and_spark_write_and_drop_what_the_other_made(host: Any) -> None:

@@ -129,8 +129,8 @@ def render(directory: Path, host: str, **variables: Any) -> Mapping[str, Any]:
     (directory / "play.yml").write_text(yaml.safe_dump([play]))
     (directory / "hosts.yml").write_text(yaml.safe_dump(inventory))
     argv = ["ansible-playbook", "-i", str(directory / "hosts.yml"), str(directory / "play.yml")]
-    # Variables of files come before those of the inventory.
-    argv += ["-e", json.dumps(variables)]
+    # Variables of files come before those of the inventory. Spark's read files of its role.
+    argv += ["-e", json.dumps({**variables, "role_path": str(ROOT / "roles/spark")})]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     texts: dict[str, Any] = json.loads((directory / "texts.json").read_text())
