@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hopshive.services.draining import Statement, running
 from tests.warehouse.hiveserver2 import HiveSession, sleeping
+from tests.warehouse.playbook import run_playbook
 from tests.warehouse.shell import beeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.group("server2")
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -31,17 +28,8 @@ def play(request: pytest.FixtureRequest, host: Any) -> Callable[..., str]:
     def run(**variables: Any) -> str:
         inventory = request.config.getoption("--ansible-inventory")
         arguments = ["--inventory", inventory, "--limit", host.backend.host, "--tags", "server2"]
-        done = subprocess.run(
-            ["ansible-playbook", *arguments, "--extra-vars", json.dumps(variables), str(ROOT / "site.yml")],
-            cwd=ROOT,
-            env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_FORCE_COLOR": "false"},
-            capture_output=True,
-            text=True,
-            timeout=400,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout[-4000:]
-        return " ".join((done.stdout + done.stderr).split())
+        said = run_playbook(*arguments, "--extra-vars", json.dumps(variables), "site.yml", timeout=400)
+        return " ".join(said.split())
 
     return run
 

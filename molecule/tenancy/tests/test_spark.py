@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import time
@@ -18,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from tests.warehouse.hdfs import Hdfs
 from tests.warehouse.hiveserver2 import HiveError
-from tests.warehouse.hosts import ROOT
+from tests.warehouse.playbook import run_playbook
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -231,16 +230,8 @@ def test_the_home_of_a_person_is_closed_to_others(edge: Host) -> None:
 
 def bring_projects(people: PeopleLab, projects: dict[str, Any]) -> None:
     """Run the playbook with these projects in place of those of the inventory."""
-    argv = ["ansible-playbook", "--inventory", str(people.lab.inventory), "playbooks/projects.yml"]
-    done = subprocess.run(
-        [*argv, "--extra-vars", json.dumps({"projects": projects})],
-        cwd=ROOT,
-        env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_FORCE_COLOR": "false"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-4000:]
+    variables = json.dumps({"projects": projects})
+    run_playbook("--inventory", str(people.lab.inventory), "--extra-vars", variables, "playbooks/projects.yml")
 
 
 @pytest.fixture(name="erin", scope="module")

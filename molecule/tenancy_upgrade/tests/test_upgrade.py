@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,10 +13,10 @@ from hopshive.services.health.hadoop import bean
 from tests.faults.catalogue import comes
 from tests.warehouse.hiveserver2 import HiveError, HiveSession
 from tests.warehouse.people import PeopleLab
+from tests.warehouse.playbook import run_playbook
 from tests.warehouse.service import Service
 from tests.warehouse.spark import SparkSession
 
-ROOT = Path(__file__).parents[3]
 SCENARIO = Path(__file__).parents[1]
 LABEL = "molecule-tenancy-upgrade"
 OPEN = ["-i", str(SCENARIO / "inventory")]
@@ -46,17 +44,7 @@ def the_lab() -> PeopleLab:
 
 def play(inventory: list[str], playbook: str, *arguments: str) -> None:
     """A playbook as an operator runs it."""
-    environment = {name: value for name, value in os.environ.items() if name != "ANSIBLE_LOG_PATH"}
-    done = subprocess.run(
-        ["ansible-playbook", *inventory, *arguments, playbook],
-        cwd=ROOT,
-        env={**environment, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
-        capture_output=True,
-        text=True,
-        timeout=1800,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    run_playbook(*inventory, *arguments, playbook, timeout=1800)
 
 
 def spark_of(lab: PeopleLab) -> HiveSession:
